@@ -1,0 +1,268 @@
+"""What the session and a stage say to each other.
+
+A stage process hosts one engine and many sessions. Every message names the moment it belongs to (Fence) and
+the operation it is part of (the seq of the event that asked), so that
+
+* the same operation asked twice is done once;
+* a stage keeps each output until it is acknowledged, and (session, number) removes duplicates;
+* work of a void epoch is refused by the stage itself, even when the cancel overtook it.
+
+Two kinds of work: `Listen` gives audio (a piece of a stream, or a whole utterance to recognise) and `Speak`
+asks for an answer to a conversation. Input-side work (voice scores, recognitions) is fenced by session and
+operation; output-side work also by epoch: a barge-in voids an answer, never the user's own words.
+
+PCM here is mono signed 16-bit little-endian at 24 kHz (events.units.SAMPLE_RATE); a stage resamples inside.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from antiphon.events.ids import Fence, Operation, SessionId
+
+CONTRACT_VERSION = 1
+
+
+class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a stage is and can do; said once, when its engine is ready, and validated before the first open."""
+
+    contract: int
+    name: str
+    role: Literal["voice", "model"]
+    engine: str
+    """Changes with every start of the engine: fences of an earlier one are dead."""
+    hears: Literal["continuously", "utterances"] = "utterances"
+    transcribes: bool = False
+    max_sessions: int = 1
+    must_not_repeat: bool = False
+    """Answers call something outside; EffectStarted must precede them and a crash never repeats them."""
+
+
+class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One entry of the conversation as the model is to see it: as heard, not as generated."""
+
+    role: Literal["user", "assistant", "system"]
+    text: str
+
+
+# --- to the stage -----------------------------------------------------------------------------------------
+
+
+class Command(Struct, frozen=True, tag=True, gc=False):
+    """Anything a session asks of a stage."""
+
+
+class Open(Command, frozen=True, tag="open"):
+    """Take the session in. A higher `writer_epoch` takes over: unacknowledged outputs are said again."""
+
+    fence: Fence
+    writer_epoch: int
+    config: dict[str, Any]
+
+
+class Listen(Command, frozen=True, tag="listen"):
+    """Hear audio ending at `until_sample` of the session's input clock.
+
+    `whole`: this is one complete utterance to recognise, not the next piece of a stream.
+    """
+
+    fence: Fence
+    operation: Operation
+    until_sample: int
+    pcm: bytes
+    whole: bool = False
+
+
+class EndTurn(Command, frozen=True, tag="end_turn"):
+    """The user's turn ended (continuously hearing stages): say what is left, then finish."""
+
+    fence: Fence
+    operation: Operation
+
+
+class Speak(Command, frozen=True, tag="speak"):
+    """Answer `conversation`, whose last entry is the user's. `modalities` without "audio" needs no speech."""
+
+    fence: Fence
+    operation: Operation
+    conversation: tuple[Turn, ...]
+    instructions: str = ""
+    voice: str = ""
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    modalities: tuple[str, ...] = ("audio",)
+
+
+class Cancel(Command, frozen=True, tag="cancel"):
+    """Everything output-side of an epoch before `next.epoch` is void. Idempotent; a late one only cleans up."""
+
+    fence: Fence
+    next: Fence
+
+
+class Close(Command, frozen=True, tag="close"):
+    """Let the session go. Answered by Closed when the engine has really released it."""
+
+    fence: Fence
+    reason: str
+
+
+class Acknowledge(Command, frozen=True, tag="ack"):
+    """Outputs of the session up to and including `number` are in the log; the stage may forget them."""
+
+    session: SessionId
+    number: int
+
+
+# --- from the stage ---------------------------------------------------------------------------------------
+
+
+class Body(Struct, frozen=True, tag=True, gc=False):
+    """What an output says."""
+
+
+class Scored(Body, frozen=True, tag="scored"):
+    """Speech probability (permille) of each window; the last ends at `until_sample`."""
+
+    until_sample: int
+    window: int
+    permille: tuple[int, ...]
+
+
+class Heard(Body, frozen=True, tag="heard"):
+    """The recogniser's text of an utterance."""
+
+    text: str
+
+
+class Routed(Body, frozen=True, tag="routed"):
+    """Who answers: `model` or `intent:<name>`."""
+
+    route: str
+
+
+class Said(Body, frozen=True, tag="said"):
+    """A piece of the answer: its text (maybe empty), then the audio of that text (maybe empty)."""
+
+    text: str = ""
+    pcm: bytes = b""
+
+
+class Consumed(Body, frozen=True, tag="consumed"):
+    """A piece of a stream was heard and nothing is said of it."""
+
+
+class Finished(Body, frozen=True, tag="finished"):
+    """The answer is complete. `why="length"`: it was cut at max_output_tokens."""
+
+    why: Literal["done", "length"] = "done"
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class Failed(Body, frozen=True, tag="failed"):
+    """The operation did not end as asked. `code` is stable: `stale_fence`, `busy`, `engine_error`, …"""
+
+    code: str
+    message: str
+    retryable: bool = False
+
+
+class Measured(Body, frozen=True, tag="measured"):
+    """A duration on the stage's own clock, e.g. `recognise_ms`, `first_token_ms`."""
+
+    name: str
+    value_ms: int
+
+
+class Message(Struct, frozen=True, tag=True, gc=False):
+    """Anything a stage says."""
+
+
+class Opened(Message, frozen=True, tag="opened"):
+    fence: Fence
+    engine: str
+
+
+class Refused(Message, frozen=True, tag="refused"):
+    """The session was not taken in: `resource_exhausted`, `not_ready`, or an engine's own code."""
+
+    fence: Fence
+    code: str
+    message: str
+    retryable: bool = False
+
+
+class Output(Message, frozen=True, tag="output"):
+    """`number` counts a session's outputs from 1; `index` those of one operation from 0; `last` closes it."""
+
+    fence: Fence
+    operation: Operation
+    number: int
+    index: int
+    last: bool
+    body: Scored | Heard | Routed | Said | Consumed | Finished | Failed | Measured
+
+
+class Cancelled(Message, frozen=True, tag="cancelled"):
+    fence: Fence
+    next: Fence
+
+
+class Closed(Message, frozen=True, tag="closed"):
+    fence: Fence
+
+
+StageCommand = Open | Listen | EndTurn | Speak | Cancel | Close | Acknowledge
+StageMessage = Opened | Refused | Output | Cancelled | Closed
+
+
+# --- the engine's side of the stage process ---------------------------------------------------------------
+
+
+class Emit(Protocol):
+    """How an engine answers. Thread-safe; late calls for void work are harmless (the desk drops them)."""
+
+    def __call__(self, fence: Fence, operation: Operation, body: Body, *, last: bool = False) -> None: ...
+
+
+class Engine(Protocol):
+    """The software that fills a stage. Called on the stage's loop thread: no method may block.
+
+    Heavy work goes to the engine's own threads, which answer through `emit`. Every operation ends with
+    exactly one output with `last=True`, unless it was cancelled.
+    """
+
+    descriptor: Descriptor
+
+    def start(self, emit: Emit) -> None:
+        """Ready to serve; the models are already loaded (in the engine's constructor)."""
+
+    def open(self, fence: Fence, config: dict[str, Any]) -> None:
+        """Make room for a session. Raises EngineRefused."""
+
+    def listen(self, command: Listen) -> None: ...
+
+    def end_turn(self, command: EndTurn) -> None: ...
+
+    def speak(self, command: Speak) -> None: ...
+
+    def cancel(self, fence: Fence, next_fence: Fence) -> None:
+        """Stop generating for the session's earlier epochs as soon as can be. Idempotent."""
+
+    def close(self, fence: Fence) -> None:
+        """Let go of everything held for the session."""
+
+    def stop(self) -> None:
+        """End threads; called once, at shutdown."""
+
+
+class EngineRefused(Exception):
+    """The engine cannot take a session in or serve as configured."""
+
+    def __init__(self, code: str, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.code, self.message, self.retryable = code, message, retryable

@@ -1,0 +1,134 @@
+"""The contract of a log store. Semantics are proven by tests/events/suite.py on every store.
+
+A session's log is a numbered sequence of events, written by one writer at a time. Who may write is a lease
+(session, incarnation, writer_epoch): the epoch rises whenever the log is opened for writing, and an append
+under an earlier one is refused inside the append. A session id may live again under the next incarnation
+after its log was sealed; the old life stays readable.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from .completion import Completion
+from .envelope import BlobRef, Draft, Stored
+from .ids import Seq, SessionId
+
+Deliver = Callable[[Callable[[], None]], None]
+"""Runs a callable on the thread that owns the session actors, e.g. `loop.call_soon_threadsafe`."""
+
+
+class Level(enum.Enum):
+    """What an Ack promises to have survived."""
+
+    MEMORY = "memory"
+    PROCESS = "process"
+    POWER = "power"
+    REPLICATED = "replicated"
+
+
+class Expect(enum.Enum):
+    """What the opener believes about the session id.
+
+    NEW: no unsealed life of it exists (a sealed one makes this the next incarnation). RESUME: one exists.
+    """
+
+    NEW = "new"
+    RESUME = "resume"
+
+
+class Lease(Struct, frozen=True):
+    session: SessionId
+    incarnation: int
+    writer_epoch: int
+
+
+class Head(Struct, frozen=True):
+    """Where a log ends. `next_seq` is the seq the next event will get; `audio_bytes` the blob file's end."""
+
+    session: SessionId
+    incarnation: int
+    writer_epoch: int
+    next_seq: Seq
+    audio_bytes: int
+    sealed: bool
+
+
+class Ack(Struct, frozen=True):
+    first: Seq
+    last: Seq
+    level: Level
+    blobs: tuple[BlobRef | None, ...]
+    """One per event of the batch, in order."""
+
+
+class CaughtUp(Struct, frozen=True):
+    """Said once by `follow` when everything stored at that moment has been yielded."""
+
+    seq: Seq
+
+
+class SealedMark(Struct, frozen=True):
+    """The last thing `follow` says of a sealed log."""
+
+    next_seq: Seq
+
+
+class Log(Protocol):
+    """Append-only event log of many sessions."""
+
+    capabilities: frozenset[Level]
+
+    def open(self, session: SessionId, *, expect: Expect, owner: str) -> tuple[Lease, Head]:
+        """Become the session's only writer: lock, recover a torn tail, raise the writer epoch.
+
+        The caller's first append is WriterOpened, which makes the epoch part of the log. `owner` is shown
+        to whoever is refused. Raises Locked, NoSuchSession (RESUME), WrongSequence (NEW, and an unsealed
+        life with events exists), Sealed (RESUME of a sealed life), Corrupt, NotALog.
+        """
+
+    def append(self, lease: Lease, expected: Seq, batch: Sequence[Draft]) -> Completion[Ack]:
+        """Store all of `batch` or nothing; completes when it is as safe as the store's level says.
+
+        The same batch at the same place completes with the first Ack and is stored once. An empty batch
+        is a ValueError, raised, not delivered. Later batches may be appended before earlier ones are
+        acknowledged; they are stored in order and acknowledged in order, and one failure fails all behind
+        it with OutcomeUnknown.
+
+        Errors arrive through the completion: WrongSequence(actual), Fenced(current), Sealed, TooLarge,
+        StoreFull; OutcomeUnknown when it may or may not be stored: the lease is dead, reopen and read.
+        """
+
+    def read(
+        self, session: SessionId, *, incarnation: int | None = None, start: int = 0, stop: int | None = None
+    ) -> Iterator[Stored]:
+        """Yield what is stored in [start, stop), oldest first; of the latest incarnation unless told.
+
+        Never shows a torn or unacknowledged-and-lost record. Old versions are upcast. Raises
+        NoSuchSession, Corrupt (after yielding what precedes the damage).
+        """  # fmt: skip
+
+    def read_blob(self, session: SessionId, ref: BlobRef, *, incarnation: int | None = None) -> bytes:
+        """The payload `ref` names. Raises Corrupt when the checksum differs, NoSuchSession."""
+
+    def follow(self, session: SessionId, *, start: int = 0) -> AsyncIterator[Stored | CaughtUp | SealedMark]:
+        """Everything from `start`, then live, in any process: no gap, no duplicate; ends after SealedMark."""
+
+    def head(self, session: SessionId, *, incarnation: int | None = None) -> Head:
+        """Where the log ends now. Needs no lock. Raises NoSuchSession."""
+
+    def sessions(self) -> Iterator[Head]:
+        """The latest life of every session, in no promised order."""
+
+    def seal(self, lease: Lease, reason: str) -> None:
+        """Close the log for ever. Later appends are refused as Sealed. Repeating is harmless."""
+
+    def release(self, lease: Lease) -> None:
+        """Give the writer's place up without sealing: flush, unlock. Repeating is harmless."""
+
+    def close(self) -> None:
+        """Release everything and stop any threads. The store may not be used afterwards."""

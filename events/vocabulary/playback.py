@@ -1,0 +1,31 @@
+"""What the user heard. Positions are ms on the response's own clock."""
+
+from ..ids import ItemId, ResponseId
+from ..units import Millis
+from .base import Event
+
+
+class PlaybackAcknowledged(Event, frozen=True, kw_only=True):
+    """The client says how much of a response its user has heard.
+
+    May repeat, arrive late or out of order: the fold keeps the maximum.
+    """
+
+    response: ResponseId
+    heard_ms: Millis
+
+
+class PlaybackEstimated(Event, frozen=True, kw_only=True):
+    """How much was heard of a response whose client does not say: sent, and time enough to play it."""
+
+    response: ResponseId
+    heard_ms: Millis
+
+
+class ItemTruncated(Event, frozen=True, kw_only=True):
+    """The client cut an assistant item: nothing after `audio_end_ms` was heard. A cap that only falls."""
+
+    item: ItemId
+    response: ResponseId | None
+    audio_end_ms: Millis
+    content_index: int = 0

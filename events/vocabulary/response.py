@@ -1,0 +1,86 @@
+"""What the assistant said. Audio positions are on the response's own clock: 0 is its first sample."""
+
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+
+from ..ids import Fence, ItemId, Operation, ResponseId
+from ..units import Samples
+from .base import Event
+
+Outcome = Literal["completed", "cancelled", "failed", "incomplete"]
+
+
+class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens as the stage counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class ResponseCreated(Event, frozen=True, kw_only=True):
+    """An answer began; `item` is its place in the history, after `previous`."""
+
+    response: ResponseId
+    item: ItemId
+    fence: Fence
+    previous: ItemId | None = None
+    modalities: tuple[str, ...] = ("audio",)
+    instructions: str | None = None
+    max_output_tokens: int | None = None
+    metadata: dict[str, str] | None = None
+    in_history: bool = True
+
+
+class AnswerRouted(Event, frozen=True, kw_only=True):
+    """Which part of a stage answers: `model`, or an intent by name. A decision worth seeing, not a promise."""
+
+    ancillary: ClassVar[bool] = True
+    response: ResponseId
+    route: str
+
+
+class TextSpoken(Event, frozen=True, kw_only=True):
+    """A piece of the answer's text; its audio begins at `from_sample` (after all audio spoken so far)."""
+
+    response: ResponseId
+    text: str
+    from_sample: Samples
+
+
+class AudioSpoken(Event, frozen=True, kw_only=True):
+    """A piece of the answer's audio; its blob holds `samples` of PCM ending at `until_sample`."""
+
+    response: ResponseId
+    samples: Samples
+    until_sample: Samples
+    operation: Operation
+    index: int
+
+
+class ModelListened(Event, frozen=True, kw_only=True):
+    """The model decided to go on listening."""
+
+    ancillary: ClassVar[bool] = True
+    operation: Operation
+
+
+class ResponseEnded(Event, frozen=True, kw_only=True):
+    """An answer ended. Nothing of it is shown after this.
+
+    `reason` says why it did not complete: `turn_detected`, `client_cancelled`, `max_output_tokens`, or a
+    stable failure code with `message` for people.
+    """
+
+    response: ResponseId
+    outcome: Outcome
+    reason: str | None = None
+    message: str | None = None
+    usage: Usage = Usage()
+
+
+class TurnEnded(Event, frozen=True, kw_only=True):
+    """The model considers the exchange finished."""
+
+    turn: int

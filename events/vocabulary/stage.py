@@ -1,0 +1,100 @@
+"""What was asked of the stages and what became of it."""
+
+from typing import ClassVar, Literal
+
+from ..ids import Fence, ItemId, Operation, ResponseId
+from ..units import Millis, Samples
+from .base import Event
+
+
+class StageOpened(Event, frozen=True, kw_only=True):
+    """A stage took the session in. `engine` changes when the stage process was restarted."""
+
+    stage: str
+    engine: str
+
+
+class StageRefused(Event, frozen=True, kw_only=True):
+    """A stage would not take the session: `resource_exhausted`, `not_ready`, or an engine's own code."""
+
+    stage: str
+    code: str
+    message: str
+    retryable: bool = False
+
+
+class StageReleased(Event, frozen=True, kw_only=True):
+    """The stage has really let go of the session; its place is free."""
+
+    stage: str
+
+
+class StageLost(Event, frozen=True, kw_only=True):
+    """The stage process or its connection is gone."""
+
+    stage: str
+    reason: str
+
+
+class UnitSubmitted(Event, frozen=True, kw_only=True):
+    """Work was given to the model stage. Its seq is the operation id.
+
+    `work="recognise"`: understand input [from, until), belonging to `item`. `work="speak"`: answer as
+    `response`. `work="turn"`: a continuously hearing stage is told that the user's turn ended.
+    """
+
+    work: Literal["recognise", "speak", "turn"]
+    fence: Fence
+    item: ItemId | None = None
+    from_sample: Samples = Samples(0)
+    until_sample: Samples = Samples(0)
+    response: ResponseId | None = None
+
+
+class UnitCompleted(Event, frozen=True, kw_only=True):
+    """The stage finished an operation. `text` is a recognition's result."""
+
+    operation: Operation
+    text: str | None = None
+
+
+class UnitRefused(Event, frozen=True, kw_only=True):
+    """The stage did not do an operation: a stale fence, a lack of room, or an engine's failure."""
+
+    operation: Operation
+    code: str
+    message: str
+    retryable: bool = False
+
+
+class StageOutputDropped(Event, frozen=True, kw_only=True):
+    """Output of a void epoch arrived after the fence had moved; it was counted, not shown."""
+
+    ancillary: ClassVar[bool] = True
+    operation: Operation
+    index: int
+    epoch: int
+
+
+class StageMeasured(Event, frozen=True, kw_only=True):
+    """How long the stage took, on its own clock."""
+
+    ancillary: ClassVar[bool] = True
+    operation: Operation
+    name: str
+    value_ms: Millis
+
+
+class EffectStarted(Event, frozen=True, kw_only=True):
+    """Something that must not run twice is about to run (a call to an external model)."""
+
+    operation: Operation
+    effect: str
+
+
+class EffectFailed(Event, frozen=True, kw_only=True):
+    """A started effect did not end: the process died, or the other side failed. It is not tried again."""
+
+    operation: Operation
+    code: str
+    message: str
