@@ -5,7 +5,7 @@ from .base import Event
 
 
 class EpochAdvanced(Event, frozen=True, kw_only=True):
-    """Whatever was generated under `cancelled` is void; `next` holds from here on. Always precedes the end."""
+    """Whatever was generated under `cancelled` is void; `next` holds from here on."""
 
     cancelled: Fence
     next: Fence

@@ -32,10 +32,11 @@ class SpeechStarted(Event, frozen=True, kw_only=True):
 
 
 class SpeechStopped(Event, frozen=True, kw_only=True):
-    """Silence lasted long enough (or the client stopped sending) to close the user's turn."""
+    """Silence lasted long enough to close the user's turn. `by="timer"`: the client stopped sending."""
 
     item: ItemId
     until_sample: Samples
+    by: str = "voice"
 
 
 class InputCommitted(Event, frozen=True, kw_only=True):

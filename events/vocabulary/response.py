@@ -34,11 +34,13 @@ class ResponseCreated(Event, frozen=True, kw_only=True):
 
 
 class AnswerRouted(Event, frozen=True, kw_only=True):
-    """Which part of a stage answers: `model`, or an intent by name. A decision worth seeing, not a promise."""
+    """Which part of a stage answers: `model`, or an intent by name."""
 
     ancillary: ClassVar[bool] = True
     response: ResponseId
     route: str
+    operation: Operation
+    index: int
 
 
 class TextSpoken(Event, frozen=True, kw_only=True):
@@ -47,6 +49,8 @@ class TextSpoken(Event, frozen=True, kw_only=True):
     response: ResponseId
     text: str
     from_sample: Samples
+    operation: Operation
+    index: int
 
 
 class AudioSpoken(Event, frozen=True, kw_only=True):

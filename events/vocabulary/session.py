@@ -19,6 +19,8 @@ class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hears: Literal["continuously", "utterances"]
     detects_voice: bool = False
     transcribes: bool = False
+    must_not_repeat: bool = False
+    """Answers call something outside: EffectStarted precedes each, and a crash never repeats it."""
 
 
 class TurnDetection(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -81,6 +81,7 @@ class StageMeasured(Event, frozen=True, kw_only=True):
 
     ancillary: ClassVar[bool] = True
     operation: Operation
+    index: int
     name: str
     value_ms: Millis
 

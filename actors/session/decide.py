@@ -1,0 +1,170 @@
+"""decide(state, command, at): the only place where anything is accepted or refused.
+
+    1. A session that has ended accepts nothing but what its stages and connections still report.
+    2. A command has one case. It looks at the state, and either raises Refused (nothing changes) or says
+       what happened. What the log already knows, said again, is no event at all.
+    3. A fact may have consequences: the rule of its type, which sees the state after it. Consequences stand
+       right behind their fact and name it as their cause. Some facts need another to stand before them.
+    4. Time, ids, model output and probabilities come in as data: the same log always gives the same state.
+
+Tables below; the rules themselves stand in the module of their idea.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from antiphon.events.envelope import Draft
+from antiphon.events.ids import Seq
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import (
+    ClientDetached,
+    EpochAdvanced,
+    Event,
+    InputCommitted,
+    InputTranscribed,
+    ResponseCreated,
+    ResponseEnded,
+    SessionClosed,
+    SessionFailed,
+    SpeechStarted,
+    SpeechStopped,
+    StageLost,
+    StageRefused,
+    UnitCompleted,
+    UnitRefused,
+    UnitSubmitted,
+    WriterOpened,
+)
+
+from . import (
+    attachment,
+    commands,
+    effects,
+    fence,
+    history,
+    input,
+    life,
+    limits,
+    playback,
+    timers,
+    turns,
+    voice,
+)
+from .evolve import evolve
+from .refusals import Refused, SessionOver
+from .state import Session
+
+Happened: TypeAlias = Sequence[Event | Draft]
+Case = Callable[[Session, Any, Moment], Happened]  # each takes the command of its key
+Rule = Callable[[Session, Any, Moment], Happened]  # each takes the event of its key
+
+CASES: dict[type[commands.Command], Case] = {
+    commands.OpenWriter: life.open_writer,
+    commands.OpenSession: life.open_session,
+    commands.Configure: life.configure,
+    commands.CloseSession: life.close_session,
+    commands.Attach: attachment.attach,
+    commands.Detach: attachment.detach,
+    commands.ReportSent: playback.record_sent,
+    commands.FireTimer: timers.fire,
+    commands.AppendAudio: input.append_audio,
+    commands.CommitInput: input.commit_input,
+    commands.ClearInput: input.clear_input,
+    commands.CreateResponse: turns.create_response,
+    commands.CancelResponse: fence.cancel_response,
+    commands.AcknowledgePlayback: playback.acknowledge,
+    commands.TruncateItem: playback.truncate_item,
+    commands.AddItem: history.add_item,
+    commands.RemoveItem: history.remove_item,
+    commands.RecordStage: life.record_stage,
+    commands.RecordScores: voice.record_scores,
+    commands.RecordHeard: input.record_heard,
+    commands.RecordRoute: turns.record_route,
+    commands.RecordSpeech: turns.record_speech,
+    commands.RecordConsumed: turns.record_consumed,
+    commands.RecordMeasure: turns.record_measure,
+    commands.RecordFinish: turns.record_finish,
+    commands.RecordFailure: turns.record_failure,
+}
+
+RULES: dict[type[Event], Rule] = {
+    WriterOpened: turns.fail_interrupted,
+    ClientDetached: attachment.end_alone,
+    SpeechStarted: fence.interrupt,
+    SpeechStopped: input.commit_speech,
+    InputCommitted: lambda state, event, at: [
+        *input.transcribe(state, event, at),
+        *turns.answer_speech(state, event, at),
+    ],
+    InputTranscribed: turns.ask_model,
+    UnitCompleted: input.use_recognition,
+    UnitRefused: input.do_without_recognition,
+    UnitSubmitted: turns.start_effect,
+    EpochAdvanced: playback.estimate_interrupted,
+    ResponseCreated: turns.ask_model,
+    ResponseEnded: turns.answer_owed,
+    StageRefused: life.without_stage,
+    StageLost: life.without_stage,
+}
+
+BEFORE: dict[type[Event], Rule] = {
+    ResponseCreated: playback.estimate_earlier,
+    SessionClosed: life.end_response,
+    SessionFailed: life.end_response,
+}
+
+AFTER_THE_END = (commands.OpenWriter, commands.Detach, commands.ReportSent, commands.RecordStage)
+SILENT_AFTER_THE_END = (commands.StageWord, commands.RecordScores, commands.FireTimer, commands.CloseSession)
+
+
+class Decision(Struct, frozen=True):
+    """What happened, the state after it, and what must be done outside once it is in the log."""
+
+    drafts: tuple[Draft, ...]
+    state: Session
+    effects: tuple[effects.Effect, ...] = ()
+
+
+def decide(state: Session, command: commands.Command, at: Moment) -> Decision:
+    """What `command` amounts to in `state`. Raises Refused; then nothing has changed."""
+    if state.phase == "closed" and not isinstance(command, AFTER_THE_END):
+        if isinstance(command, SILENT_AFTER_THE_END):
+            return Decision((), state)
+        raise SessionOver("the session has ended")
+    return settle(state, CASES[type(command)](state, command, at), at)
+
+
+def refused(
+    state: Session, refusal: Refused, attachment_number: int, client_event: str | None, at: Moment
+) -> Decision:
+    """What a refusal amounts to: a fact that changes nothing, or the end of an abusive session."""
+    return settle(state, limits.refuse(state, refusal, attachment_number, client_event, at), at)
+
+
+def settle(state: Session, happened: Happened, at: Moment) -> Decision:
+    """Fold what happened, each fact followed by its consequences."""
+    drafts: list[Draft] = []
+    asked: list[effects.Effect] = []
+    waiting: list[tuple[Event | Draft, Seq | None]] = [(one, None) for one in reversed(happened)]
+    while waiting:
+        one, cause = waiting.pop()
+        event = one.event if isinstance(one, Draft) else one
+        before = BEFORE.get(type(event))
+        preceding = () if before is None else before(state, event, at)
+        if preceding:
+            waiting.append((one, cause))
+            waiting.extend((earlier, cause) for earlier in reversed(preceding))
+            continue
+        seq = state.seq
+        blob = one.blob if isinstance(one, Draft) else None
+        drafts.append(Draft(event, at, blob, cause))
+        state = evolve(state, event, at)
+        asked.extend(effects.effects(state, event, seq))
+        rule = RULES.get(type(event))
+        if rule is not None:
+            waiting.extend((later, seq) for later in reversed(rule(state, event, at)))
+    return Decision(tuple(drafts), state, tuple(asked))

@@ -1,0 +1,181 @@
+"""Effects: what the outside must do because of an event.
+
+Derived from events and nothing else; each carries the operation id (the seq of the event that asked) and
+the fence it belongs to. `outstanding` computes from the state alone what a new writer must ask again: the
+stage recognises operations it already has, so asking twice does nothing twice. Audio is named by range or
+by the event that holds it, never carried here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from antiphon.events.ids import Fence, Operation
+from antiphon.events.vocabulary import (
+    EffectStarted,
+    EpochAdvanced,
+    Event,
+    InputAppended,
+    SessionClosed,
+    SessionFailed,
+    SessionOpened,
+    UnitSubmitted,
+)
+
+from .history import conversation
+from .state import Session
+
+
+class Effect(Struct, frozen=True):
+    """Something to be done outside, after the event that asks for it is in the log."""
+
+
+class OpenStage(Effect, frozen=True):
+    stage: Literal["voice", "model"]
+    fence: Fence
+
+
+class Hear(Effect, frozen=True):
+    """Give the audio of the InputAppended at seq `operation` to a stage."""
+
+    stage: Literal["voice", "model"]
+    operation: Operation
+    fence: Fence
+    until_sample: int
+
+
+class HearAgain(Effect, frozen=True):
+    """Give a stage all input after `after` (a seq for the model, a sample for the voice detector)."""
+
+    stage: Literal["voice", "model"]
+    fence: Fence
+    after: int
+
+
+class Recognise(Effect, frozen=True):
+    operation: Operation
+    fence: Fence
+    from_sample: int
+    until_sample: int
+
+
+class EndTurn(Effect, frozen=True):
+    operation: Operation
+    fence: Fence
+
+
+class Answer(Effect, frozen=True):
+    """Ask the model to answer the conversation as it was heard."""
+
+    operation: Operation
+    fence: Fence
+    conversation: tuple[tuple[str, str], ...]
+    instructions: str
+    voice: str
+    max_output_tokens: int | None
+    temperature: float | None
+    modalities: tuple[str, ...]
+
+
+class CancelStage(Effect, frozen=True):
+    fence: Fence
+    next: Fence
+
+
+class CloseStages(Effect, frozen=True):
+    fence: Fence
+    reason: str
+
+
+def _open(state: Session) -> list[Effect]:
+    stages: list[Effect] = [OpenStage("model", state.fence)]
+    if state.abilities.detects_voice:
+        stages.append(OpenStage("voice", state.fence))
+    return stages
+
+
+def _hear(state: Session, event: InputAppended, operation: Operation) -> list[Effect]:
+    heard: list[Effect] = []
+    if state.config.turn_detection is not None:
+        heard.append(Hear("voice", operation, state.fence, event.until_sample))
+    if state.abilities.hears == "continuously":
+        heard.append(Hear("model", operation, state.fence, event.until_sample))
+    return heard
+
+
+def _submit(state: Session, event: UnitSubmitted, operation: Operation) -> list[Effect]:
+    match event.work:
+        case "recognise":
+            return [Recognise(operation, event.fence, event.from_sample, event.until_sample)]
+        case "turn":
+            return [EndTurn(operation, event.fence)]
+        case _:
+            return [] if state.abilities.must_not_repeat else _answer(state)
+
+
+def _answer(state: Session) -> list[Effect]:
+    active = state.turns.active
+    if active is None or active.operation is None:
+        return []
+    config = state.config
+    instructions = config.instructions if active.instructions is None else active.instructions
+    return [
+        Answer(
+            operation=active.operation,
+            fence=active.fence,
+            conversation=conversation(state),
+            instructions=instructions,
+            voice=config.voice,
+            max_output_tokens=active.max_output_tokens,
+            temperature=config.temperature,
+            modalities=active.modalities,
+        )
+    ]
+
+
+Derive = Callable[[Session, Any, Operation], list[Effect]]  # each takes the event of its key
+
+EFFECTS: dict[type[Event], Derive] = {
+    SessionOpened: lambda state, event, seq: _open(state),
+    InputAppended: _hear,
+    UnitSubmitted: _submit,
+    EffectStarted: lambda state, event, seq: _answer(state),
+    EpochAdvanced: lambda state, event, seq: [CancelStage(event.cancelled, event.next)],
+    SessionClosed: lambda state, event, seq: [CloseStages(state.fence, event.reason)],
+    SessionFailed: lambda state, event, seq: [CloseStages(state.fence, event.code)],
+}
+
+
+def effects(state: Session, event: Event, seq: int) -> list[Effect]:
+    """What must be done because `event`, at `seq`, is in the log; `state` is the state after it."""
+    derive = EFFECTS.get(type(event))
+    return [] if derive is None else derive(state, event, Operation(seq))
+
+
+def outstanding(state: Session) -> list[Effect]:
+    """Everything asked for and not answered: what a new writer asks again."""
+    if state.phase == "new":
+        return []
+    if state.phase == "closed":
+        return [CloseStages(state.fence, "recovered")]
+    asked = _open(state)
+    if state.config.turn_detection is not None and state.voice.scored < state.buffer.appended:
+        asked.append(HearAgain("voice", state.fence, state.voice.scored))
+    if state.abilities.hears == "continuously" and state.turns.listened < state.buffer.submitted:
+        asked.append(HearAgain("model", state.fence, state.turns.listened))
+    for recognition in state.input.recognitions:
+        if recognition.text is None:
+            asked.append(
+                Recognise(
+                    recognition.operation,
+                    recognition.fence,
+                    recognition.from_sample,
+                    recognition.until,
+                )
+            )
+    if state.turns.ending is not None:
+        asked.append(EndTurn(state.turns.ending, state.fence))
+    return [*asked, *_answer(state)]

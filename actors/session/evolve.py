@@ -1,0 +1,110 @@
+"""evolve(state, event): the table of folds. What each event means stands in the module of its idea.
+
+Unknown ancillary events move only the sequence number. The folds of one event run in the order given; every
+fold of an event sees the seq the event itself has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from antiphon.events.envelope import Stored
+from antiphon.events.ids import Seq
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import (
+    AnswerRouted,
+    AudioSpoken,
+    ClientAttached,
+    ClientDetached,
+    CommandRefused,
+    EffectStarted,
+    EpochAdvanced,
+    Event,
+    FramesSent,
+    InputAppended,
+    InputCleared,
+    InputCommitted,
+    InputTranscribed,
+    ItemAdded,
+    ItemRemoved,
+    ItemTruncated,
+    ModelListened,
+    PlaybackAcknowledged,
+    PlaybackEstimated,
+    ResponseCreated,
+    ResponseEnded,
+    SessionClosed,
+    SessionConfigured,
+    SessionFailed,
+    SessionOpened,
+    SpeechStarted,
+    SpeechStopped,
+    StageLost,
+    StageMeasured,
+    StageOutputDropped,
+    StageRefused,
+    TextSpoken,
+    UnitCompleted,
+    UnitRefused,
+    UnitSubmitted,
+    VoiceScored,
+    WriterOpened,
+)
+
+from . import attachment, fence, history, input, life, limits, playback, turns, voice
+from .state import Session
+
+Fold = Callable[[Session, Event, Moment], Session]
+
+FOLDS: dict[type[Event], tuple[Fold, ...]] = {
+    SessionOpened: (life.fold, fence.fold),
+    SessionConfigured: (life.fold, voice.fold),
+    SessionClosed: (life.fold,),
+    SessionFailed: (life.fold,),
+    WriterOpened: (playback.fold_ends, life.fold),
+    CommandRefused: (limits.fold,),
+    ClientAttached: (attachment.fold,),
+    ClientDetached: (attachment.fold,),
+    FramesSent: (playback.fold,),
+    InputAppended: (input.fold,),
+    VoiceScored: (voice.fold,),
+    SpeechStarted: (voice.fold, input.fold_recognition),
+    SpeechStopped: (voice.fold,),
+    InputCommitted: (voice.fold, input.fold, history.fold, turns.fold),
+    InputTranscribed: (input.fold, history.fold),
+    InputCleared: (voice.fold, input.fold),
+    StageRefused: (life.fold,),
+    StageLost: (life.fold,),
+    UnitSubmitted: (input.fold_recognition, turns.fold),
+    UnitCompleted: (input.fold_recognition, turns.fold),
+    EffectStarted: (turns.fold,),
+    UnitRefused: (input.fold_recognition, turns.fold),
+    StageOutputDropped: (turns.fold_outputs,),
+    StageMeasured: (turns.fold_outputs,),
+    ResponseCreated: (fence.fold, history.fold, playback.fold, turns.fold),
+    AnswerRouted: (turns.fold_outputs,),
+    TextSpoken: (playback.fold, turns.fold_outputs),
+    AudioSpoken: (playback.fold, turns.fold_outputs),
+    ModelListened: (turns.fold_outputs,),
+    ResponseEnded: (fence.fold, history.fold, playback.fold_ends, turns.fold),
+    PlaybackAcknowledged: (playback.fold,),
+    PlaybackEstimated: (playback.fold,),
+    ItemTruncated: (playback.fold_ends,),
+    ItemAdded: (history.fold,),
+    ItemRemoved: (history.fold,),
+    EpochAdvanced: (fence.fold, playback.fold_ends),
+}
+
+
+def evolve(state: Session, event: Event, at: Moment) -> Session:
+    """The state after `event`, which stands at `state.seq`."""
+    for fold in FOLDS.get(type(event), ()):
+        state = fold(state, event, at)
+    return replace(state, seq=Seq(state.seq + 1))
+
+
+def refold(state: Session, stored: Stored) -> Session:
+    """The same, of an event read from a log."""
+    return evolve(state, stored.event, stored.at)

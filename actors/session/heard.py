@@ -1,0 +1,65 @@
+"""What the user heard of a response, computed from its cursors. A view; playback.py holds the rules.
+
+Truncation wins over acknowledgements, acknowledgements over the estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from antiphon.events.units import ms_to_samples, samples_to_ms
+
+from .state import Mark, Played
+
+
+def heard_ms(played: Played) -> int:
+    """How much of the response counts as heard, in ms on its own clock."""
+    generated = samples_to_ms(played.generated)
+    if played.cap_ms is not None:
+        return min(played.cap_ms, generated)
+    if played.acknowledged_ms is not None:
+        return min(played.acknowledged_ms, generated)
+    return min(played.estimated_ms or 0, generated)
+
+
+def heard_text(played: Played) -> str:
+    """The text whose audio began before the heard position, cut at a word.
+
+    Inside a marked piece the position is interpolated over its characters: engines give no finer times.
+    """
+    if played.generated == 0:
+        return "".join(mark.text for mark in played.marks) if played.ended and played.cap_ms is None else ""
+    limit = ms_to_samples(heard_ms(played))
+    if limit >= ms_to_samples(samples_to_ms(played.generated)):
+        return full_text(played)
+    heard: list[str] = []
+    for mark, end in _spans(played):
+        if limit >= end:
+            heard.append(mark.text)
+            continue
+        if limit > mark.from_sample:
+            heard.append(_words_before(mark.text, (limit - mark.from_sample) / (end - mark.from_sample)))
+        break
+    return "".join(heard).rstrip()
+
+
+def full_text(played: Played) -> str:
+    return "".join(mark.text for mark in played.marks)
+
+
+def _spans(played: Played) -> Iterator[tuple[Mark, int]]:
+    """Each mark with the sample at which its audio ends."""
+    ends = [mark.from_sample for mark in played.marks[1:]] + [played.generated]
+    return zip(played.marks, ends, strict=True)
+
+
+def _words_before(text: str, share: float) -> str:
+    """The words of `text` that begin before `share` of its length."""
+    limit = share * len(text)
+    kept, position = 0, 0
+    for word in text.split(" "):
+        if position >= limit:
+            break
+        kept = position + len(word)
+        position += len(word) + 1
+    return text[:kept]

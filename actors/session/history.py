@@ -1,0 +1,123 @@
+"""The conversation: items in their places, and what the model is to see of them.
+
+A response's place is where it was created; whatever is learnt later (a transcript, how much was heard)
+fills its own slot. The model sees the user's words and the assistant's *heard* words, never what was
+generated and not played.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from antiphon.events.ids import ItemId
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import (
+    Event,
+    InputCommitted,
+    InputTranscribed,
+    Item,
+    ItemAdded,
+    ItemRemoved,
+    Part,
+    ResponseCreated,
+    ResponseEnded,
+)
+
+from .commands import AddItem, RemoveItem
+from .heard import heard_text
+from .refusals import InvalidValue, ItemExists, ItemNotFound
+from .state import Entry, Session
+
+MOST_ITEMS = 10_000
+
+
+def add_item(state: Session, command: AddItem, at: Moment) -> list[Event]:
+    item = command.item
+    if item.id and state.entry(item.id) is not None:
+        raise ItemExists(f"an item {item.id} is already there", parameter="item.id")
+    if len(state.entries) >= MOST_ITEMS:
+        raise InvalidValue(f"a conversation holds at most {MOST_ITEMS} items")
+    previous = state.last_item if command.previous == "" else command.previous
+    if previous is not None and state.entry(previous) is None:
+        raise ItemNotFound(f"no item {previous} to stand behind", parameter="previous_item_id")
+    placed = item if item.id else replace(item, id=ItemId(state.new_id("item")))
+    return [ItemAdded(item=placed, previous=previous, client_event=command.client_event)]
+
+
+def remove_item(state: Session, command: RemoveItem, at: Moment) -> list[Event]:
+    if state.entry(command.item) is None:
+        raise ItemNotFound(f"no item {command.item}", parameter="item_id")
+    return [ItemRemoved(item=command.item)]
+
+
+def content_of(state: Session, entry: Entry) -> tuple[Part, ...]:
+    """The item's content as it counts: for an assistant's response, what was heard of it."""
+    if entry.response is None:
+        return entry.item.content
+    played = state.playback(entry.response)
+    text = "" if played is None else heard_text(played)
+    kind = "output_audio" if played is not None and played.generated > 0 else "output_text"
+    return (Part(kind=kind, text=text),)  # type: ignore[arg-type]  # both are PartKinds
+
+
+def conversation(state: Session) -> tuple[tuple[str, str], ...]:
+    """(role, text) of everything the model is to see, oldest first; wordless items are left out."""
+    turns: list[tuple[str, str]] = []
+    active = state.turns.active
+    for entry in state.entries:
+        item = entry.item
+        if item.kind != "message" or item.role is None or not entry.shared:
+            continue
+        if active is not None and entry.response == active.response:
+            continue
+        text = " ".join(part.text for part in content_of(state, entry) if part.text)
+        if text:
+            turns.append((item.role, text))
+    return tuple(turns)
+
+
+def fold(state: Session, event: Event, at: Moment) -> Session:
+    match event:
+        case InputCommitted(item=item, previous=previous):
+            spoken = Item(id=item, role="user", content=(Part(kind="input_audio"),))
+            return _insert(state, Entry(spoken), previous)
+        case InputTranscribed(item=item, text=text):
+            return _rewrite(state, item, Part(kind="input_audio", text=text))
+        case ItemAdded(item=added, previous=previous):
+            return _insert(state, Entry(added), previous)
+        case ItemRemoved(item=item):
+            left = tuple(entry for entry in state.entries if entry.item.id != item)
+            return replace(state, entries=left)
+        case ResponseCreated(item=item, response=response, previous=previous, in_history=shared):
+            answer = Entry(Item(id=item, role="assistant"), response, "in_progress", shared)
+            return _insert(state, answer, previous)
+        case ResponseEnded(response=response, outcome=outcome):
+            status = "completed" if outcome == "completed" else "incomplete"
+            ended = tuple(
+                replace(entry, status=status) if entry.response == response else entry
+                for entry in state.entries
+            )
+            return replace(state, entries=ended)
+        case _:
+            return state
+
+
+def _insert(state: Session, entry: Entry, previous: ItemId | None) -> Session:
+    """Behind `previous`; at the front without one. A place that has gone meanwhile means the end."""
+    if previous is None:
+        return replace(state, entries=(entry, *state.entries))
+    if state.last_item == previous:
+        return replace(state, entries=(*state.entries, entry))
+    at_ = next(
+        (k for k, known in enumerate(state.entries) if known.item.id == previous),
+        len(state.entries) - 1,
+    )
+    return replace(state, entries=(*state.entries[: at_ + 1], entry, *state.entries[at_ + 1 :]))
+
+
+def _rewrite(state: Session, item: ItemId, part: Part) -> Session:
+    entries = tuple(
+        replace(entry, item=replace(entry.item, content=(part,))) if entry.item.id == item else entry
+        for entry in state.entries
+    )
+    return replace(state, entries=entries)

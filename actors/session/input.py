@@ -1,0 +1,191 @@
+"""Input audio: appended, committed, cleared, understood.
+
+The buffer is a half-open range [open_from, appended) of the session's input clock. A commit makes it (or,
+under server VAD, the part that was speech) the user's item; a clear moves the frontier and keeps the log.
+An utterance is given to the recogniser when the user pauses, so that its text is there at the commit; a
+recognition that speech overtook is not used.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from antiphon.events.envelope import Draft
+from antiphon.events.ids import ItemId, Operation
+from antiphon.events.units import SAMPLE_RATE, Moment, Samples, ms_to_samples
+from antiphon.events.vocabulary import (
+    Event,
+    InputAppended,
+    InputCleared,
+    InputCommitted,
+    InputTranscribed,
+    SpeechStarted,
+    SpeechStopped,
+    UnitCompleted,
+    UnitRefused,
+    UnitSubmitted,
+)
+
+from .commands import AppendAudio, ClearInput, CommitInput, RecordHeard
+from .refusals import InputBackpressure, NothingToCommit
+from .state import Input, Recognition, Session
+
+SHORTEST_COMMIT = ms_to_samples(100)
+LONGEST_BUFFER = 10 * 60 * SAMPLE_RATE
+
+
+def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event | Draft]:
+    samples = len(command.pcm) // 2
+    if samples == 0:
+        return []
+    until = state.buffer.appended + samples
+    if state.config.turn_detection is None and state.abilities.hears == "utterances":
+        held = until - state.buffer.open_from
+        if held > LONGEST_BUFFER:
+            raise InputBackpressure(
+                f"{held // SAMPLE_RATE} s of audio are not committed; commit or clear first"
+            )
+    event = InputAppended(samples=Samples(samples), until_sample=Samples(until))
+    return [Draft(event=event, at=at, blob=command.pcm)]
+
+
+def commit_input(state: Session, command: CommitInput, at: Moment) -> list[Event]:
+    buffer, voice = state.buffer, state.voice
+    if buffer.appended - buffer.open_from < SHORTEST_COMMIT:
+        held = (buffer.appended - buffer.open_from) * 1000 // SAMPLE_RATE
+        raise NothingToCommit(f"buffer too small: at least 100 ms of audio are needed, {held} ms are there")
+    item = voice.speaking or ItemId(state.new_id("item"))
+    return [
+        InputCommitted(
+            item=item,
+            from_sample=Samples(buffer.open_from if voice.speaking is None else voice.item_from),
+            until_sample=Samples(buffer.appended),
+            by="client",
+            previous=state.last_item,
+        )
+    ]
+
+
+def clear_input(state: Session, command: ClearInput, at: Moment) -> list[Event]:
+    return [InputCleared(until_sample=Samples(state.buffer.appended))]
+
+
+def commit_speech(state: Session, event: SpeechStopped, at: Moment) -> list[Event]:
+    """The end of speech commits what was said."""
+    return [
+        InputCommitted(
+            item=event.item,
+            from_sample=Samples(state.voice.item_from),
+            until_sample=event.until_sample,
+            by="voice",
+            previous=state.last_item,
+        )
+    ]
+
+
+def transcribe(state: Session, event: InputCommitted, at: Moment) -> list[Event]:
+    """Use the recognition made in the silence wait, wait for it, or ask for one."""
+    if state.abilities.hears == "continuously":
+        return [UnitSubmitted(work="turn", fence=state.fence, item=event.item)]
+    if not state.abilities.transcribes:
+        return []
+    found = next((r for r in state.input.recognitions if r.item == event.item), None)
+    if found is None or (event.by == "client" and found.until < event.until_sample):
+        return [
+            UnitSubmitted(
+                work="recognise",
+                fence=state.fence,
+                item=event.item,
+                from_sample=event.from_sample,
+                until_sample=event.until_sample,
+            )
+        ]
+    if found.text is None:
+        return []
+    return [InputTranscribed(item=event.item, text=found.text, operation=found.operation)]
+
+
+def record_heard(state: Session, command: RecordHeard, at: Moment) -> list[Event]:
+    if not any(r.operation == command.operation for r in state.input.recognitions):
+        return []  # overtaken by more speech, or said twice
+    return [UnitCompleted(operation=command.operation, text=command.text)]
+
+
+def use_recognition(state: Session, event: UnitCompleted, at: Moment) -> list[Event]:
+    """A recognition has its text: if its item is committed, the text is the item's."""
+    found = next((r for r in state.input.recognitions if r.operation == event.operation), None)
+    if found is None or found.item not in state.input.untranscribed:
+        return []
+    return [InputTranscribed(item=found.item, text=event.text or "", operation=event.operation)]
+
+
+def do_without_recognition(state: Session, event: UnitRefused, at: Moment) -> list[Event]:
+    """A committed item that cannot be understood has an empty text: the turn goes on."""
+    waiting = state.input.untranscribed
+    known = {r.item for r in state.input.recognitions}
+    return [
+        InputTranscribed(item=item, text="", operation=event.operation)
+        for item in waiting
+        if item not in known
+    ]
+
+
+def fold(state: Session, event: Event, at: Moment) -> Session:
+    match event:
+        case InputAppended(until_sample=until):
+            moved = replace(
+                state.buffer, appended=until, last_mono_ns=at.mono_ns, submitted=Operation(state.seq)
+            )
+            return replace(state, buffer=moved)
+        case InputCleared(until_sample=until):
+            return replace(
+                state,
+                buffer=replace(state.buffer, open_from=until),
+                input=_without_open(state, None),
+            )
+        case InputCommitted(item=item, until_sample=until):
+            kept = _without_open(state, item)
+            if state.abilities.transcribes:
+                kept = replace(kept, untranscribed=(*kept.untranscribed, item))
+            return replace(state, buffer=replace(state.buffer, open_from=until), input=kept)
+        case InputTranscribed(item=item):
+            return replace(state, input=_without_item(state.input, item))
+        case _:
+            return state
+
+
+def fold_recognition(state: Session, event: Event, at: Moment) -> Session:
+    """Recognitions: asked for, answered, refused, overtaken by speech."""
+    known = state.input.recognitions
+    match event:
+        case UnitSubmitted(work="recognise", item=item) if item is not None:
+            asked = Recognition(
+                Operation(state.seq), event.fence, item, event.from_sample, event.until_sample
+            )
+            others = tuple(r for r in known if r.item != item)
+            return replace(state, input=replace(state.input, recognitions=(*others, asked)))
+        case UnitCompleted(operation=operation, text=text) if text is not None:
+            heard = tuple(replace(r, text=text) if r.operation == operation else r for r in known)
+            return replace(state, input=replace(state.input, recognitions=heard))
+        case UnitRefused(operation=operation):
+            left = tuple(r for r in known if r.operation != operation)
+            return replace(state, input=replace(state.input, recognitions=left))
+        case SpeechStarted():
+            return replace(state, input=_without_open(state, None))
+        case _:
+            return state
+
+
+def _without_open(state: Session, item: ItemId | None) -> Input:
+    """Forget recognitions of speech that is neither committed nor `item`."""
+    committed = state.input.untranscribed
+    left = tuple(r for r in state.input.recognitions if r.item in committed or r.item == item)
+    return replace(state.input, recognitions=left)
+
+
+def _without_item(known: Input, item: ItemId) -> Input:
+    return replace(
+        known,
+        recognitions=tuple(r for r in known.recognitions if r.item != item),
+        untranscribed=tuple(one for one in known.untranscribed if one != item),
+    )

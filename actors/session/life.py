@@ -1,0 +1,161 @@
+"""The life of a session: opened, configured, closed or failed, and the stages that serve it.
+
+A session is open from SessionOpened until SessionClosed or SessionFailed, and then nothing of it changes.
+Ending it ends what is being generated first. A model stage that will not take the session in, or dies,
+takes the answer under way (and without any stage, the session) with it; a voice detector that goes leaves
+the session without server VAD.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from antiphon.events.ids import SessionId
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import (
+    ConfigRefused,
+    Event,
+    ResponseEnded,
+    SessionClosed,
+    SessionConfigured,
+    SessionFailed,
+    SessionOpened,
+    StageLost,
+    StageOpened,
+    StageRefused,
+    StageReleased,
+    TurnDetection,
+    WriterOpened,
+)
+
+from .commands import CloseSession, Configure, OpenSession, OpenWriter, RecordStage
+from .refusals import InvalidValue, VoiceDetectorMissing
+from .state import Session
+
+MODALITIES = (("audio",), ("text",), ("audio", "text"), ("text", "audio"))
+
+
+def open_writer(state: Session, command: OpenWriter, at: Moment) -> list[Event]:
+    return [
+        WriterOpened(
+            writer_epoch=command.writer_epoch,
+            code=command.code,
+            boot=command.boot,
+            projections=command.projections,
+        )
+    ]
+
+
+def open_session(state: Session, command: OpenSession, at: Moment) -> list[Event]:
+    return [
+        SessionOpened(
+            session=SessionId(state.id),
+            incarnation=command.incarnation,
+            mode=command.mode,
+            abilities=command.abilities,
+            config=command.config,
+            principal=command.principal,
+        )
+    ]
+
+
+def configure(state: Session, command: Configure, at: Moment) -> list[Event]:
+    """Merge what was given into the configuration; all of it or nothing."""
+    detection, modalities = command.turn_detection, command.output_modalities
+    if isinstance(detection, TurnDetection) and not state.abilities.detects_voice:
+        raise VoiceDetectorMissing(
+            "this server has no voice detector: set turn_detection to null and commit yourself",
+            parameter="session.audio.input.turn_detection",
+        )
+    if modalities is not UNSET and modalities not in MODALITIES:
+        raise InvalidValue(
+            'output_modalities is ["audio"], ["text"], or both', parameter="session.output_modalities"
+        )
+    names = (
+        "instructions",
+        "voice",
+        "output_modalities",
+        "turn_detection",
+        "transcription",
+        "max_output_tokens",
+        "temperature",
+    )
+    given = {name: getattr(command, name) for name in names if getattr(command, name) is not UNSET}
+    config = replace(state.config, echo=merged(state.config.echo, command.echo), **given)
+    return [SessionConfigured(config=config, client_event=command.client_event)]
+
+
+def merged(old: dict[str, object], new: dict[str, object]) -> dict[str, object]:
+    """`new` over `old`, member by member; a list or a scalar replaces."""
+    result = dict(old)
+    for key, value in new.items():
+        before = result.get(key)
+        both = isinstance(before, dict) and isinstance(value, dict)
+        result[key] = merged(before, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def close_session(state: Session, command: CloseSession, at: Moment) -> list[Event]:
+    return [SessionClosed(reason=command.reason)]
+
+
+def end_response(state: Session, event: SessionClosed | SessionFailed, at: Moment) -> list[Event]:
+    """Before a session ends its answer does, so that every created response has its end."""
+    active = state.turns.active
+    if active is None:
+        return []
+    outcome = "cancelled" if isinstance(event, SessionClosed) else "failed"
+    return [ResponseEnded(response=active.response, outcome=outcome, reason="session_closed")]  # type: ignore[arg-type]
+
+
+def record_stage(state: Session, command: RecordStage, at: Moment) -> list[Event]:
+    match command.what:
+        case "opened":
+            return [StageOpened(stage=command.stage, engine=command.engine)]
+        case "released":
+            return [StageReleased(stage=command.stage)]
+        case "lost":
+            return [StageLost(stage=command.stage, reason=command.message)]
+        case _:
+            return [
+                StageRefused(
+                    stage=command.stage,
+                    code=command.code,
+                    message=command.message,
+                    retryable=command.retryable,
+                )
+            ]
+
+
+def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -> list[Event]:
+    """What the loss of a stage means for the session."""
+    if event.stage == "model":
+        if isinstance(event, StageRefused):
+            return [SessionFailed(code=event.code, message=event.message)]
+        return [SessionFailed(code="stage_lost", message="the model's process has ended")]
+    if state.config.turn_detection is None:
+        return []
+    return [
+        ConfigRefused(
+            code="server_vad_unavailable",
+            message="the voice detector is gone: commit the input yourself",
+        ),
+        SessionConfigured(config=replace(state.config, turn_detection=None)),
+    ]
+
+
+def fold(state: Session, event: Event, at: Moment) -> Session:
+    match event:
+        case SessionOpened(incarnation=incarnation, abilities=abilities, config=config):
+            return replace(state, incarnation=incarnation, phase="open", abilities=abilities, config=config)
+        case SessionConfigured(config=config):
+            return replace(state, config=config)
+        case SessionClosed() | SessionFailed():
+            return replace(state, phase="closed")
+        case WriterOpened(writer_epoch=epoch, boot=boot):
+            return replace(state, writer_epoch=epoch, boot=boot)
+        case StageRefused(stage="voice") | StageLost(stage="voice"):
+            return replace(state, abilities=replace(state.abilities, detects_voice=False))
+        case _:
+            return state

@@ -1,0 +1,203 @@
+"""Playback: what was generated, what was sent, what was heard. Three cursors per response.
+
+Reports come late, twice and out of order; cursors take the maximum. What the user heard is, in this order:
+the client's truncation (a permanent cap that only falls), else its acknowledgements, else an estimate. The
+estimate is made for clients that never say: the whole, once the audio has had time to play out; and when
+the user breaks in, the smaller of what was sent and the time since its first audio. The first real
+acknowledgement of a response switches that response to acknowledgements. A response without audio is heard
+when it ends. Before a new response is created every earlier one has its estimate, so that no prompt is
+built on an undecided history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from antiphon.events.ids import ResponseId
+from antiphon.events.units import Millis, Moment, Samples, samples_to_ms
+from antiphon.events.vocabulary import (
+    AudioSpoken,
+    EpochAdvanced,
+    Event,
+    FramesSent,
+    ItemTruncated,
+    PlaybackAcknowledged,
+    PlaybackEstimated,
+    ResponseCreated,
+    ResponseEnded,
+    TextSpoken,
+    WriterOpened,
+)
+
+from .commands import AcknowledgePlayback, ReportSent, TruncateItem
+from .refusals import InvalidValue, ItemNotFound
+from .state import Mark, Played, Session, put_played
+
+
+def _estimate(played: Played, at: Moment) -> int:
+    if played.first_mono_ns is None:
+        return 0
+    elapsed = max(at.mono_ns - played.first_mono_ns, 0) // 1_000_000
+    return min(samples_to_ms(played.sent), elapsed)
+
+
+def _undecided(state: Session) -> Iterator[Played]:
+    """Responses whose end of playback nobody has told or estimated: the last one or two."""
+    for played in reversed(state.played[-2:]):
+        whole = samples_to_ms(played.generated)
+        decided = (
+            played.interrupted
+            or played.cap_ms is not None
+            or played.acknowledged_ms is not None
+            or (played.estimated_ms or 0) >= whole
+        )
+        if not decided:
+            yield played
+
+
+def record_sent(state: Session, command: ReportSent, at: Moment) -> list[Event]:
+    played = state.playback(command.response)
+    if played is None or command.until_sample <= played.sent:
+        return []
+    return [
+        FramesSent(
+            attachment=command.attachment,
+            response=command.response,
+            until_sample=Samples(min(command.until_sample, played.generated)),
+            first_mono_ns=command.first_mono_ns,
+        )
+    ]
+
+
+def acknowledge(state: Session, command: AcknowledgePlayback, at: Moment) -> list[Event]:
+    played = state.playback(command.response)
+    if played is None:
+        raise ItemNotFound(f"no response {command.response}", parameter="response_id")
+    heard = min(max(command.heard_ms, 0), samples_to_ms(played.generated))
+    if played.acknowledged_ms is not None and heard <= played.acknowledged_ms:
+        return []
+    return [PlaybackAcknowledged(response=command.response, heard_ms=Millis(heard))]
+
+
+def truncate_item(state: Session, command: TruncateItem, at: Moment) -> list[Event]:
+    """Clamp rather than refuse: clients measure with their own clocks, often across items."""
+    entry = state.entry(command.item)
+    if entry is None:
+        raise ItemNotFound(f"no item {command.item}", parameter="item_id")
+    if entry.item.role != "assistant":
+        raise InvalidValue("only an assistant's message can be truncated", parameter="item_id")
+    if command.audio_end_ms < 0:
+        raise InvalidValue("audio_end_ms must not be negative", parameter="audio_end_ms")
+    played = None if entry.response is None else state.playback(entry.response)
+    generated = 0 if played is None else samples_to_ms(played.generated)
+    return [
+        ItemTruncated(
+            item=command.item,
+            response=entry.response,
+            audio_end_ms=Millis(min(command.audio_end_ms, generated)),
+            content_index=command.content_index,
+        )
+    ]
+
+
+def estimate_interrupted(state: Session, event: EpochAdvanced, at: Moment) -> list[Event]:
+    """The moment the fence moved is the moment the user stopped hearing."""
+    return [
+        PlaybackEstimated(response=played.response, heard_ms=Millis(_estimate(played, at)))
+        for played in _undecided(state)
+        if played.estimated_ms is None
+    ]
+
+
+def estimate_earlier(state: Session, event: ResponseCreated, at: Moment) -> list[Event]:
+    """Decide every response's history before the next one is created."""
+    return [
+        PlaybackEstimated(response=played.response, heard_ms=Millis(_estimate(played, at)))
+        for played in _undecided(state)
+        if played.estimated_ms is None and played.generated > 0
+    ]
+
+
+def playout_due_ns(state: Session) -> int | None:
+    """When the audio of the earliest undecided, fully generated response has had time to play out."""
+    dues = [
+        played.first_mono_ns + samples_to_ms(played.generated) * 1_000_000
+        for played in _undecided(state)
+        if played.ended and played.first_mono_ns is not None and played.sent >= played.generated
+    ]
+    return min(dues, default=None)
+
+
+def estimate_played_out(state: Session, at: Moment) -> list[Event]:
+    return [
+        PlaybackEstimated(response=played.response, heard_ms=samples_to_ms(played.generated))
+        for played in _undecided(state)
+        if played.ended
+        and played.first_mono_ns is not None
+        and played.sent >= played.generated
+        and at.mono_ns >= played.first_mono_ns + samples_to_ms(played.generated) * 1_000_000
+    ]
+
+
+def fold(state: Session, event: Event, at: Moment) -> Session:
+    match event:
+        case ResponseCreated(response=response, item=item):
+            return replace(state, played=(*state.played, Played(response, item)))
+        case AudioSpoken(response=response, until_sample=until):
+            return _move(state, response, "generated", until)
+        case TextSpoken(response=response, text=text, from_sample=start):
+            played = state.playback(response)
+            if played is None:
+                return state
+            return put_played(state, replace(played, marks=(*played.marks, Mark(start, text))))
+        case FramesSent(response=response, until_sample=until, first_mono_ns=first):
+            played = state.playback(response)
+            if played is None:
+                return state
+            earliest = first if played.first_mono_ns is None else min(first, played.first_mono_ns)
+            return put_played(state, replace(played, sent=max(played.sent, until), first_mono_ns=earliest))
+        case PlaybackAcknowledged(response=response, heard_ms=heard):
+            return _move(state, response, "acknowledged_ms", heard)
+        case PlaybackEstimated(response=response, heard_ms=heard):
+            return _move(state, response, "estimated_ms", heard)
+        case _:
+            return state
+
+
+def fold_ends(state: Session, event: Event, at: Moment) -> Session:
+    """What fixes cursors: a truncation, an interruption, an end, a new boot."""
+    match event:
+        case ItemTruncated(response=response, audio_end_ms=cap) if response is not None:
+            played = state.playback(response)
+            if played is None:
+                return state
+            lower = cap if played.cap_ms is None else min(cap, played.cap_ms)
+            return put_played(state, replace(played, cap_ms=lower))
+        case EpochAdvanced():
+            for played in state.played[-2:]:
+                state = put_played(state, replace(played, interrupted=True))
+            return state
+        case ResponseEnded(response=response):
+            played = state.playback(response)
+            return state if played is None else put_played(state, replace(played, ended=True))
+        case WriterOpened(boot=boot) if boot != state.boot:
+            # Monotonic times of another boot mean nothing here: what was playing has played out.
+            moved = tuple(
+                played if played.first_mono_ns is None else replace(played, first_mono_ns=0)
+                for played in state.played
+            )
+            return replace(state, played=moved)
+        case _:
+            return state
+
+
+def _move(state: Session, response: ResponseId, cursor: str, to: int) -> Session:
+    played = state.playback(response)
+    if played is None:
+        return state
+    at_ = getattr(played, cursor)
+    if at_ is not None and at_ >= to:
+        return state
+    return put_played(state, replace(played, **{cursor: to}))

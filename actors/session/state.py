@@ -1,0 +1,181 @@
+"""What a session is: the fold of its log, and nothing besides.
+
+One frozen Struct per idea; the idea's module folds it. Nothing that can be computed from a slice is stored
+in it. Sample counts are positions on the session's input clock, or on a response's own clock, at 24 kHz.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from antiphon.events.ids import Fence, ItemId, Operation, ResponseId, Seq, SessionId, derived_id
+from antiphon.events.vocabulary import Abilities, Config, Item, Usage
+
+Phase = Literal["new", "open", "closed"]
+
+
+class InputBuffer(Struct, frozen=True, gc=False):
+    """Audio the user sent: how far it goes, and from where on it belongs to no item yet."""
+
+    appended: int = 0
+    open_from: int = 0
+    last_mono_ns: int = 0
+    submitted: Operation = Operation(-1)
+    """The latest piece of input, as the operation by which a continuously hearing stage knows it."""
+
+
+class Voice(Struct, frozen=True, gc=False):
+    """Where the hysteresis over the voice scores stands.
+
+    `onset` is where the present run of speech windows began (before it is long enough to count).
+    `silence` counts samples since the last window above the threshold, while the user speaks.
+    """
+
+    scored: int = 0
+    onset: int | None = None
+    run: int = 0
+    silence: int = 0
+    speaking: ItemId | None = None
+    item_from: int = 0
+    paused: bool = False
+
+
+class Recognition(Struct, frozen=True):
+    """A request to understand an utterance; `text` once the stage answered."""
+
+    operation: Operation
+    fence: Fence
+    item: ItemId
+    from_sample: int
+    until: int
+    text: str | None = None
+
+
+class Input(Struct, frozen=True):
+    """Recognitions of the utterance being spoken and of committed items that still lack their text."""
+
+    recognitions: tuple[Recognition, ...] = ()
+    untranscribed: tuple[ItemId, ...] = ()
+
+
+class Active(Struct, frozen=True):
+    """The response that is being generated. `operation` is None until the stage was asked."""
+
+    response: ResponseId
+    item: ItemId
+    fence: Fence
+    modalities: tuple[str, ...]
+    instructions: str | None = None
+    max_output_tokens: int | None = None
+    operation: Operation | None = None
+    next_index: int = 0
+    started: bool = False
+    """EffectStarted stands in the log: asking again could do something outside twice."""
+
+
+class Turns(Struct, frozen=True):
+    """Who speaks. `owed`: an answer is due as soon as the present one ends."""
+
+    active: Active | None = None
+    owed: bool = False
+    listened: Operation = Operation(-1)
+    listened_index: int = 0
+    ending: Operation | None = None
+    """The end of the user's turn that a continuously hearing stage was told of and has not answered."""
+
+
+class Mark(Struct, frozen=True, gc=False):
+    """A piece of text and where its audio begins on the response's clock."""
+
+    from_sample: int
+    text: str
+
+
+class Played(Struct, frozen=True):
+    """One response's cursors: generated, sent, heard. See playback.py for how they move."""
+
+    response: ResponseId
+    item: ItemId
+    generated: int = 0
+    sent: int = 0
+    first_mono_ns: int | None = None
+    acknowledged_ms: int | None = None
+    estimated_ms: int | None = None
+    cap_ms: int | None = None
+    ended: bool = False
+    interrupted: bool = False
+    marks: tuple[Mark, ...] = ()
+
+
+class Entry(Struct, frozen=True):
+    """An item in its place. An assistant's words stand in its response's marks, not here."""
+
+    item: Item
+    response: ResponseId | None = None
+    status: Literal["completed", "in_progress", "incomplete"] = "completed"
+    shared: bool = True
+    """False for an out-of-band response: not part of the conversation the model sees."""
+
+
+class Attached(Struct, frozen=True, gc=False):
+    """Connections: the one that may command (0: none) and how many there have been."""
+
+    current: int = 0
+    count: int = 0
+
+
+class Refusals(Struct, frozen=True, gc=False):
+    """How many commands were refused in the current window."""
+
+    since_mono_ns: int = 0
+    count: int = 0
+
+
+class Session(Struct, frozen=True):
+    """Everything the server knows of a session."""
+
+    id: SessionId
+    incarnation: int = 0
+    phase: Phase = "new"
+    seq: Seq = Seq(0)
+    """The seq the next event will get."""
+    boot: str = ""
+    writer_epoch: int = 0
+    abilities: Abilities = Abilities(stage="", hears="utterances")
+    config: Config = Config()
+    fence: Fence = Fence(SessionId(""), 0, 0, 0, None)
+    buffer: InputBuffer = InputBuffer()
+    voice: Voice = Voice()
+    input: Input = Input()
+    turns: Turns = Turns()
+    played: tuple[Played, ...] = ()
+    """Responses in order of creation; the last few may still move, all are kept for late acknowledgements."""
+    entries: tuple[Entry, ...] = ()
+    attached: Attached = Attached()
+    refusals: Refusals = Refusals()
+    usage: Usage = Usage()
+
+    def new_id(self, kind: str, k: int = 0) -> str:
+        """An id for the k-th thing that the next event names."""
+        return derived_id(kind, self.id, self.incarnation, self.seq, k)
+
+    def entry(self, item: ItemId) -> Entry | None:
+        return next((entry for entry in reversed(self.entries) if entry.item.id == item), None)
+
+    def playback(self, response: ResponseId) -> Played | None:
+        return next((played for played in reversed(self.played) if played.response == response), None)
+
+    @property
+    def last_item(self) -> ItemId | None:
+        return self.entries[-1].item.id if self.entries else None
+
+
+def put_played(state: Session, moved: Played) -> Session:
+    """The session with one response's cursors replaced."""
+    if state.played and state.played[-1].response == moved.response:  # nearly always the newest
+        return replace(state, played=(*state.played[:-1], moved))
+    kept = tuple(moved if one.response == moved.response else one for one in state.played)
+    return replace(state, played=kept)

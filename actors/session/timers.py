@@ -1,0 +1,38 @@
+"""Timers are a fold: what is armed, and when it is due, follows from the state alone.
+
+The actor looks here after every step and after recovery; a timer that fires early by then is harmless,
+because its case asks the state again.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import Event
+
+from .commands import FireTimer
+from .playback import estimate_played_out, playout_due_ns
+from .state import Session
+from .voice import silence_due_ns, stop_late
+
+TimerName = Literal["silence", "playout"]
+
+
+def timers(state: Session) -> dict[TimerName, int]:
+    """Each armed timer and the monotonic time (ns) at which it is due."""
+    if state.phase != "open":
+        return {}
+    due: dict[TimerName, int] = {}
+    silence, playout = silence_due_ns(state), playout_due_ns(state)
+    if silence is not None:
+        due["silence"] = silence
+    if playout is not None:
+        due["playout"] = playout
+    return due
+
+
+def fire(state: Session, command: FireTimer, at: Moment) -> list[Event]:
+    if command.name == "silence":
+        return list(stop_late(state, at))
+    return list(estimate_played_out(state, at))

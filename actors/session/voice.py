@@ -1,0 +1,165 @@
+"""Voice hysteresis: from speech probabilities to the start and the stop of speech.
+
+A window counts as speech at `threshold` or above and as silence below `threshold - 0.15` (at least 0.01);
+between the two nothing changes sides. Speech starts when speech windows add up to `min_speech_ms` without
+a silent one between them; it is dated to the first of them. It stops when `silence_duration_ms` passed
+since the last speech window and the present window is silent. Audio is kept from `prefix_padding_ms` before
+the onset, but never from before the last commit or clear. All of it runs on the audio clock; a client that
+stops sending in mid-speech is caught by a timer.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from antiphon.events.ids import ItemId
+from antiphon.events.units import Moment, Samples, ms_to_samples
+from antiphon.events.vocabulary import (
+    Event,
+    InputCleared,
+    InputCommitted,
+    SessionConfigured,
+    SpeechStarted,
+    SpeechStopped,
+    TurnDetection,
+    UnitSubmitted,
+    VoiceScored,
+)
+
+from .commands import RecordScores
+from .state import Session, Voice
+
+PAUSE_MS = 200
+"""Silence after which an utterance is worth recognising, before it is known to be over."""
+
+LATE_MS = 250
+"""Grace beyond the silence duration for a client that has stopped sending."""
+
+
+class Crossing(Struct, frozen=True, gc=False):
+    """Where the hysteresis changed its mind, and the state it was in just after."""
+
+    what: Literal["started", "paused", "resumed", "stopped"]
+    sample: int
+
+
+def walk(
+    voice: Voice, detection: TurnDetection, until: int, window: int, permille: tuple[int, ...]
+) -> tuple[Voice, list[Crossing]]:
+    """Take the windows one after another. `voice.speaking` is left to the events that follow."""
+    silent_below = max(detection.threshold_permille - 150, 10)
+    stop_after = ms_to_samples(detection.silence_duration_ms)
+    pause_after = min(ms_to_samples(PAUSE_MS), stop_after // 2)
+    start_after = ms_to_samples(detection.min_speech_ms)
+    onset, run, silence, paused = voice.onset, voice.run, voice.silence, voice.paused
+    speaking = voice.speaking is not None
+    crossings: list[Crossing] = []
+    end = until - window * len(permille)
+    for score in permille:
+        end += window
+        if end <= voice.scored:
+            continue  # said twice
+        if score >= detection.threshold_permille:
+            if paused:
+                crossings.append(Crossing("resumed", end))
+            onset = end - window if onset is None else onset
+            run, silence, paused = run + window, 0, False
+            if not speaking and run >= start_after:
+                speaking = True
+                crossings.append(Crossing("started", onset))
+        elif speaking:
+            silence += window
+            if not paused and silence >= pause_after:
+                paused = True
+                crossings.append(Crossing("paused", end))
+            if silence >= stop_after and score < silent_below:
+                speaking, onset, run, silence, paused = False, None, 0, 0, False
+                crossings.append(Crossing("stopped", end))
+        elif score < silent_below:
+            onset, run = None, 0
+    scored = max(voice.scored, until)
+    return replace(voice, scored=scored, onset=onset, run=run, silence=silence, paused=paused), crossings
+
+
+def record_scores(state: Session, command: RecordScores, at: Moment) -> list[Event]:
+    detection = state.config.turn_detection
+    if command.until_sample <= state.voice.scored:
+        return []
+    scored = VoiceScored(
+        until_sample=Samples(command.until_sample),
+        window=Samples(command.window),
+        permille=command.permille,
+    )
+    if detection is None:
+        return [scored]
+    _, crossings = walk(state.voice, detection, command.until_sample, command.window, command.permille)
+    return [scored, *_crossed(state, detection, crossings)]
+
+
+def _crossed(state: Session, detection: TurnDetection, crossings: list[Crossing]) -> list[Event]:
+    """The facts the crossings amount to. Several may lie in one message from a coarse client."""
+    events: list[Event] = []
+    item, kept_from = state.voice.speaking, state.voice.item_from
+    floor = state.buffer.open_from
+    for k, crossing in enumerate(crossings):
+        if crossing.what == "started":
+            item = ItemId(state.new_id("item", k))
+            kept_from = max(crossing.sample - ms_to_samples(detection.prefix_padding_ms), floor)
+            events.append(
+                SpeechStarted(
+                    item=item,
+                    onset_sample=Samples(crossing.sample),
+                    from_sample=Samples(kept_from),
+                )
+            )
+        elif crossing.what == "paused" and item is not None and state.abilities.transcribes:
+            events.append(
+                UnitSubmitted(
+                    work="recognise",
+                    fence=state.fence,
+                    item=item,
+                    from_sample=Samples(kept_from),
+                    until_sample=Samples(crossing.sample),
+                )
+            )
+        elif crossing.what == "stopped" and item is not None:
+            events.append(SpeechStopped(item=item, until_sample=Samples(crossing.sample)))
+            item, floor = None, crossing.sample
+    return events
+
+
+def silence_due_ns(state: Session) -> int | None:
+    """When a client that has stopped sending in mid-speech is taken to be silent."""
+    detection = state.config.turn_detection
+    if detection is None or state.voice.speaking is None:
+        return None
+    return state.buffer.last_mono_ns + (detection.silence_duration_ms + LATE_MS) * 1_000_000
+
+
+def stop_late(state: Session, at: Moment) -> list[Event]:
+    due = silence_due_ns(state)
+    if due is None or at.mono_ns < due or state.voice.speaking is None:
+        return []
+    return [SpeechStopped(item=state.voice.speaking, until_sample=Samples(state.buffer.appended), by="timer")]
+
+
+def fold(state: Session, event: Event, at: Moment) -> Session:
+    voice = state.voice
+    match event:
+        case VoiceScored(until_sample=until, window=window, permille=permille):
+            detection = state.config.turn_detection
+            if detection is None:
+                return replace(state, voice=replace(voice, scored=until))
+            moved, _ = walk(voice, detection, until, window, permille)
+            return replace(state, voice=moved)
+        case SpeechStarted(item=item, from_sample=kept_from):
+            return replace(state, voice=replace(voice, speaking=item, item_from=kept_from))
+        case SpeechStopped(by="voice"):  # the walk has already begun anew
+            return replace(state, voice=replace(voice, speaking=None))
+        case SpeechStopped() | InputCommitted(by="client") | InputCleared() | SessionConfigured():
+            return replace(state, voice=Voice(scored=voice.scored, item_from=voice.item_from))
+        case _:
+            return state
