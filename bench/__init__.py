@@ -1,0 +1,1 @@
+"""Figures: what a conversation costs, and how that compares."""
