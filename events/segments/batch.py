@@ -1,0 +1,59 @@
+"""A batch made ready to be written: every byte, and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ..codec import encode
+from ..completion import Completion
+from ..envelope import BlobRef, Draft
+from ..ids import Seq
+from ..store import Ack, Level
+from .frame import BATCH_END, CRITICAL, HAS_BLOB, encode_frame
+
+
+class Batch(Struct):
+    """`frames` go to byte `events_at` of the events file, `payloads` to `audio_at` of the blob file."""
+
+    first: int
+    count: int
+    events_at: int
+    audio_at: int
+    frames: bytes
+    payloads: bytes
+    blobs: tuple[BlobRef | None, ...]
+    acked: Completion[Ack]
+
+    @property
+    def ack(self) -> Ack:
+        return Ack(Seq(self.first), Seq(self.first + self.count - 1), Level.PROCESS, self.blobs)
+
+
+def encode_batch(drafts: Sequence[Draft], *, first: int, events_at: int, audio_at: int, seed: int) -> Batch:
+    """Raises TooLarge. The same drafts at the same places give the same bytes."""
+    frames, payloads, blobs = [], [], []
+    audio_end, seq, last = audio_at, first, first + len(drafts) - 1
+    for draft in drafts:
+        stored, ref = encode(draft, audio_end)
+        flags = 0 if draft.event.ancillary else CRITICAL
+        if ref is not None and draft.blob is not None:
+            flags |= HAS_BLOB
+            audio_end += ref.length
+            payloads.append(draft.blob)
+        if seq == last:
+            flags |= BATCH_END
+        frames.append(encode_frame(seq, draft.at.wall_ns, draft.at.mono_ns, flags, stored, seed))
+        blobs.append(ref)
+        seq += 1
+    return Batch(
+        first,
+        len(drafts),
+        events_at,
+        audio_at,
+        b"".join(frames),
+        b"".join(payloads),
+        tuple(blobs),
+        Completion(),
+    )

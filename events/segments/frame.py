@@ -1,0 +1,131 @@
+"""The bytes of an events file: a header, then frames. Little endian.
+
+    header   magic, format version, incarnation, created (wall ns), salt, session id, CRC32C of all that
+    frame    u32 length of the payload (never 0)
+             u32 CRC32C of salt, length, the fields below and the payload
+             u64 seq, u64 wall ns, u64 mono ns, u16 flags, u16 frame version
+             payload: a stored event (codec.py), or a Seal
+
+The salt is drawn per file: frames that an earlier file left on the disk do not pass as frames of this one.
+`BATCH_END` makes a batch atomic: what follows the last one is not part of the log. The seal frame carries
+the next seq but takes no place in the sequence.
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Layout
+
+from crc32c import crc32c
+from msgspec import Struct, msgpack
+
+from ..codec import MAX_EVENT
+from ..errors import NotALog
+from ..ids import SessionId
+
+FORMAT = 1
+CRITICAL, HAS_BLOB, BATCH_END, SEAL = 1, 2, 4, 8
+
+_MAGIC = b"ANTIPHON"
+_HEADER = Layout("<8sIIQ16s128s")
+_CHECKSUM = Layout("<I")
+HEADER_SIZE = _HEADER.size + _CHECKSUM.size
+
+_FRAME_VERSION = 1
+_LENGTH = Layout("<I")
+_PREFIX = Layout("<II")
+_FIELDS = Layout("<QQQHH")
+_FRAME = Layout("<IIQQQHH")
+FRAME_SIZE = _FRAME.size
+_SIGNATURE = b"\x01\x00\x95"
+"""Frame version 1, then the first byte of every payload (a msgpack array of five)."""
+
+
+class FileHeader(Struct, frozen=True):
+    session: SessionId
+    incarnation: int
+    created_ns: int
+    salt: bytes
+
+    @property
+    def seed(self) -> int:
+        """The checksum that every frame's checksum starts from."""
+        return crc32c(self.salt)
+
+
+class Seal(Struct, frozen=True, array_like=True):
+    """Payload of the last frame of a closed log. Shaped like a stored event, so that scans recognise it."""
+
+    reason: str
+    events: int
+    events_bytes: int
+    audio_bytes: int
+    version: int = 1
+
+
+class Frame(Struct, frozen=True, gc=False):
+    seq: int
+    wall_ns: int
+    mono_ns: int
+    flags: int
+    payload: memoryview
+    offset: int
+
+
+def encode_header(header: FileHeader) -> bytes:
+    fields = _HEADER.pack(
+        _MAGIC, FORMAT, header.incarnation, header.created_ns, header.salt, header.session.encode()
+    )
+    return fields + _CHECKSUM.pack(crc32c(fields))
+
+
+def decode_header(data: bytes, *, path: str) -> FileHeader:
+    """Raises NotALog when `data` does not begin an events file that this code can read."""
+    if len(data) < HEADER_SIZE or not data.startswith(_MAGIC):
+        raise NotALog(path, "not an events file")
+    fields = data[: _HEADER.size]
+    _, format_, incarnation, created_ns, salt, session = _HEADER.unpack(fields)
+    if format_ != FORMAT:
+        raise NotALog(path, f"format {format_}, this program reads {FORMAT}")
+    if _CHECKSUM.unpack_from(data, _HEADER.size)[0] != crc32c(fields):
+        raise NotALog(path, "damaged header")
+    return FileHeader(SessionId(session.rstrip(b"\0").decode()), incarnation, created_ns, salt)
+
+
+def encode_frame(seq: int, wall_ns: int, mono_ns: int, flags: int, payload: bytes, seed: int) -> bytes:
+    length = len(payload)
+    checked = _FIELDS.pack(seq, wall_ns, mono_ns, flags, _FRAME_VERSION) + payload
+    checksum = crc32c(checked, crc32c(_LENGTH.pack(length), seed))
+    return _PREFIX.pack(length, checksum) + checked
+
+
+def encode_seal(seal: Seal, *, seq: int, wall_ns: int, mono_ns: int, seed: int) -> bytes:
+    return encode_frame(seq, wall_ns, mono_ns, SEAL | BATCH_END, msgpack.encode(seal), seed)
+
+
+def frame_at(view: memoryview, at: int, seed: int, base: int = 0) -> Frame | None:
+    """The frame that begins at byte `at` of `view`, None unless all of it is there and sound.
+
+    `base` is the place of the view in its file.
+    """
+    if len(view) - at < FRAME_SIZE:
+        return None
+    length, checksum, seq, wall_ns, mono_ns, flags, version = _FRAME.unpack_from(view, at)
+    end = at + FRAME_SIZE + length
+    if not 0 < length <= MAX_EVENT or version != _FRAME_VERSION or end > len(view):
+        return None
+    if crc32c(view[at + 8 : end], crc32c(view[at : at + 4], seed)) != checksum:
+        return None
+    return Frame(seq, wall_ns, mono_ns, flags, view[at + FRAME_SIZE : end], base + at)
+
+
+def find_frame(data: bytes, start: int, seed: int, base: int = 0) -> Frame | None:
+    """The first sound frame that begins at or after byte `start`, wherever it lies."""
+    view = memoryview(data)
+    found = data.find(_SIGNATURE, start)
+    while found >= 0:
+        at = found - (FRAME_SIZE - 2)
+        frame = frame_at(view, at, seed, base) if at >= start else None
+        if frame is not None:
+            return frame
+        found = data.find(_SIGNATURE, found + 1)
+    return None

@@ -1,0 +1,108 @@
+"""Where appends are written: inline, in the caller's thread, while the disk is quick; else in one thread.
+
+A hop to a thread costs several times a write into the page cache, so inline is the rule. But the kernel may
+hold a writer up for tens of milliseconds when too much is dirty, and then every session of the process would
+stand still. `slow_limit` slow writes within ten seconds move all appends of the store to one thread; they
+return when there was no slow write for as long and nothing waits. Order and answers are the same both ways:
+results come back to the owning thread through `deliver`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+
+from ..errors import LogError
+from ..store import Deliver
+from .batch import Batch
+from .writer import Writer
+
+SLOW_S = 0.005
+PERIOD_S = 10.0
+
+
+class Stats:
+    """How writing goes, for metrics. Seconds per append, blobs and frames together."""
+
+    __slots__ = ("appends", "backlog", "last_write_s", "peak_write_s", "slow_writes")
+
+    def __init__(self) -> None:
+        self.appends = self.slow_writes = self.backlog = 0
+        self.last_write_s = self.peak_write_s = 0.0
+
+
+class Lane:
+    def __init__(self, deliver: Deliver, clock: Callable[[], float], slow_limit: int) -> None:
+        self.stats = Stats()
+        self._deliver, self._clock = deliver, clock
+        self._slow: deque[float] = deque(maxlen=slow_limit)
+        self._in_thread = False
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def write(self, writer: Writer, batch: Batch) -> None:
+        if self._in_thread and not self._calm():
+            self.stats.backlog += 1
+            self._queue.put(partial(self._write_there, writer, batch))
+        else:
+            self._write_here(writer, batch)
+
+    def flush(self) -> None:
+        """Return when everything queued has been written. Its answers may still be on their way."""
+        if self._thread is not None and self.stats.backlog:
+            written = threading.Event()
+            self._queue.put(written.set)
+            # Alive, because delivering to an owner that is gone ends the thread.
+            while self._thread.is_alive() and not written.wait(0.1):
+                pass
+
+    def close(self) -> None:
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _calm(self) -> bool:
+        if self.stats.backlog == 0 and self._clock() - self._slow[-1] > PERIOD_S:
+            self._in_thread = False
+        return not self._in_thread
+
+    def _write_here(self, writer: Writer, batch: Batch) -> None:
+        writer.settle(batch, self._timed(writer, batch))
+
+    def _write_there(self, writer: Writer, batch: Batch) -> None:
+        error = self._timed(writer, batch)
+        self._deliver(partial(self._written, writer, batch, error))
+
+    def _written(self, writer: Writer, batch: Batch, error: LogError | None) -> None:
+        self.stats.backlog -= 1
+        writer.settle(batch, error)
+
+    def _timed(self, writer: Writer, batch: Batch) -> LogError | None:
+        started = self._clock()
+        error = writer.write(batch)
+        ended = self._clock()
+        stats = self.stats
+        stats.appends += 1
+        stats.last_write_s = took = ended - started
+        if took > stats.peak_write_s:
+            stats.peak_write_s = took
+        if took >= SLOW_S:
+            stats.slow_writes += 1
+            self._slow.append(ended)
+            if len(self._slow) == self._slow.maxlen and ended - self._slow[0] <= PERIOD_S:
+                self._move_to_thread()
+        return error
+
+    def _move_to_thread(self) -> None:
+        self._in_thread = True
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="log-writer", daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while (job := self._queue.get()) is not None:
+            job()

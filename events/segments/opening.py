@@ -1,0 +1,93 @@
+"""Becoming the only writer of a session: which life, its lock, its files, its next writer epoch."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+
+from ..errors import Corrupt, NoSuchSession, Sealed, WrongSequence
+from ..ids import SessionId
+from ..store import Expect, Lease
+from . import audio
+from .files import Files, write_all
+from .frame import FileHeader, encode_header
+from .layout import Layout, Life
+from .lock import Lock
+from .reader import Reader
+from .recovery import recover
+from .writer import Writer
+
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+
+
+def open_writer(layout: Layout, session: SessionId, *, expect: Expect, owner: str, files: Files) -> Writer:
+    """Raises what Log.open raises, and OSError."""
+    life = layout.latest(session)
+    if life is None:
+        if expect is Expect.RESUME:
+            raise NoSuchSession(session)
+        life = layout.life(session, 0)
+    while True:
+        os.makedirs(life.directory, mode=0o700, exist_ok=True)
+        lock = Lock.take(life.lock, session)
+        try:
+            # Asked under the lock: the life may have ended since it was found.
+            if not _is_sealed(life):
+                return _open_files(life, lock, expect, owner, files)
+        except BaseException:
+            lock.drop()
+            raise
+        lock.drop()
+        if expect is Expect.RESUME:
+            raise Sealed(session)
+        life = layout.life(session, life.incarnation + 1)
+
+
+def _is_sealed(life: Life) -> bool:
+    if not life.exists():
+        return False
+    with Reader(life) as reader:
+        next_seq, sealed = reader.head()
+        if not sealed and not os.stat(life.events).st_mode & stat.S_IWUSR:
+            # Sealing makes the file read-only: without this a damaged seal would look like a torn tail.
+            raise Corrupt(life.events, offset=reader.size(), seq=next_seq - 1, reason="the seal is damaged")
+    return sealed
+
+
+def _open_files(life: Life, lock: Lock, expect: Expect, owner: str, files: Files) -> Writer:
+    fresh = not life.exists()
+    descriptors: list[int] = []
+    try:
+        descriptors.append(_open_audio(life, fresh))
+        descriptors.append(os.open(life.events, _FLAGS | os.O_CREAT, 0o600))
+        blobs, events = descriptors
+        header = _begin(life, events, blobs, files) if fresh else life.header(events)
+        found = recover(life, header, events, blobs, files)
+        if expect is Expect.NEW and found.next_seq:
+            raise WrongSequence(life.session, expected=0, actual=found.next_seq)
+        epoch = lock.raise_epoch(owner, seen=found.writer_epoch, files=files)
+    except BaseException:
+        for fd in descriptors:
+            os.close(fd)
+        raise
+    lease = Lease(life.session, life.incarnation, epoch)
+    return Writer(lease, lock, found, events=events, blobs=blobs, seed=header.seed, files=files)
+
+
+def _open_audio(life: Life, fresh: bool) -> int:
+    try:
+        return os.open(life.audio, _FLAGS | (os.O_CREAT if fresh else 0), 0o600)
+    except FileNotFoundError:
+        raise Corrupt(life.audio, offset=0, seq=None, reason="the blob file is gone") from None
+
+
+def _begin(life: Life, events: int, blobs: int, files: Files) -> FileHeader:
+    """A life begins with the header of its events file; what an earlier try left there is thrown away."""
+    header = FileHeader(life.session, life.incarnation, time.time_ns(), secrets.token_bytes(16))
+    files.truncate(blobs, 0)
+    files.truncate(events, 0)
+    write_all(files, blobs, audio.encode_header(header))
+    write_all(files, events, encode_header(header))
+    return header

@@ -1,0 +1,116 @@
+"""Reading a life without its lock: whole batches only, whose blobs are there."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+
+import msgspec
+
+from ..codec import blob_of, decode
+from ..envelope import BlobRef, Stored
+from ..errors import Corrupt
+from ..units import Moment
+from .frame import BATCH_END, CRITICAL, HEADER_SIZE, SEAL, Frame
+from .layout import Life
+from .scan import WINDOW, Scanner, last_batch
+
+
+class Reader:
+    """An open events file and a place in it. A context manager. Raises NotALog when the file is not ours."""
+
+    def __init__(self, life: Life, *, window: int = WINDOW) -> None:
+        self._life = life
+        self._fd = os.open(life.events, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._seed = life.header(self._fd).seed
+        except BaseException:
+            os.close(self._fd)
+            raise
+        self._scanner = Scanner(
+            self._fd, path=life.events, seed=self._seed, offset=HEADER_SIZE, window=window
+        )
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+    @property
+    def next_seq(self) -> int:
+        """The seq of the event that would come next."""
+        return self._scanner.seq
+
+    @property
+    def sealed(self) -> bool:
+        """The seal has been seen: there will be nothing more."""
+        return self._scanner.seal is not None
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def has_more(self) -> bool:
+        """There are bytes behind what has been read: batches, or what will become or was to become one."""
+        return not self.sealed and self.size() > self._scanner.offset
+
+    def step(self, start: int = 0) -> list[Stored] | None:
+        """The next whole batches, without the events before `start`; None when there are no more for now.
+
+        Raises Corrupt.
+        """
+        frames = self._scanner.step()
+        if not frames:
+            return None
+        # Asked after the frames were read: blobs are written first, so every blob they name is within.
+        audio_end = self._audio_end()
+        events: list[Stored] = []
+        whole, batch = 0, 0
+        for place, frame in enumerate(frames):
+            if frame.seq >= start:
+                stored = self._decode(frame, first=batch == 0)
+                if stored is None or _blob_end(stored.blob) > audio_end:
+                    self._scanner.rewind(frames[batch])
+                    del events[whole:]
+                    return events if batch else None
+                events.append(stored)
+            if frame.flags & BATCH_END:
+                whole, batch = len(events), place + 1
+        return events
+
+    def head(self) -> tuple[int, bool]:
+        """(next seq, sealed) as of now, without walking the log if its end is whole."""
+        last, with_blob = last_batch(self._fd, size=self.size(), header=HEADER_SIZE, seed=self._seed)
+        if last is None:
+            return 0, False
+        blob = blob_of(with_blob.payload) if with_blob is not None else None
+        if _blob_end(blob) > self._audio_end():
+            while self.step() is not None:
+                pass
+            return self.next_seq, self.sealed
+        sealed = bool(last.flags & SEAL)
+        return last.seq + (not sealed), sealed
+
+    def _decode(self, frame: Frame, *, first: bool) -> Stored | None:
+        """None when it cannot be read and batches before its own can still be handed out."""
+        at, critical = Moment(frame.mono_ns, frame.wall_ns), bool(frame.flags & CRITICAL)
+        try:
+            return decode(frame.payload, seq=frame.seq, at=at, critical=critical)
+        except msgspec.MsgspecError as error:
+            if not first:
+                return None
+            raise Corrupt(
+                self._life.events, offset=frame.offset, seq=frame.seq - 1, reason=f"not an event ({error})"
+            ) from error
+
+    def _audio_end(self) -> float:
+        try:
+            return os.stat(self._life.audio).st_size
+        except FileNotFoundError:  # erased: the events stay readable
+            return float("inf")
+
+
+def _blob_end(ref: BlobRef | None) -> int:
+    return 0 if ref is None else ref.offset + ref.length

@@ -1,0 +1,203 @@
+"""One life of a session as its only writer knows it.
+
+A batch takes its place in the thread that owns the log, and is written there or in the store's writer thread
+(lane.py). Its blobs are written before the frames that name them, its frames in one write. A write that
+fails for lack of room is undone and costs nothing but itself, unless others were already taken in behind
+it; any other failure ends the writer, because what lies on the disk is then not known.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from ..codec import blob_of
+from ..completion import Completion
+from ..envelope import BlobRef, Draft
+from ..errors import LogError, OutcomeUnknown, Sealed, StoreFull, TooLarge, WrongSequence
+from ..ids import Seq
+from ..store import Ack, Head, Lease
+from . import audio
+from .batch import Batch, encode_batch
+from .files import Files, as_log_error, write_all
+from .frame import FRAME_SIZE, Seal, encode_seal, frame_at
+from .lock import Lock
+from .recovery import REMEMBERED, Found, Place
+
+
+class Writer:
+    """Holds the lock and both files open until it is sealed, released, or dead after an unknown outcome."""
+
+    def __init__(
+        self, lease: Lease, lock: Lock, found: Found, *, events: int, blobs: int, seed: int, files: Files
+    ) -> None:
+        self.lease = lease
+        self.sealed = self.dead = False
+        self._lock, self._events, self._blobs, self._seed, self._files = lock, events, blobs, seed, files
+        self._open = True
+        self._next, self._events_end, self._audio_end = found.next_seq, found.events_end, found.audio_end
+        self._recent = deque(found.recent, maxlen=REMEMBERED)
+        self._pending: deque[Batch] = deque()
+        self._failed = False
+        """Set where writes happen: nothing more may be written until `settle` has seen the failure."""
+
+    # --- in the thread that owns the log
+
+    def take(self, expected: Seq, drafts: Sequence[Draft]) -> Batch | Completion[Ack]:
+        """Give the batch its place, or the answer it gets instead of one."""
+        lease = self.lease
+        if self.dead:
+            return Completion.failed(
+                OutcomeUnknown(f"session {lease.session}: an earlier append is in doubt")
+            )
+        if self.sealed:
+            return Completion.failed(Sealed(lease.session))
+        if expected != self._next:
+            return self._repeated(expected, drafts) or Completion.failed(
+                WrongSequence(lease.session, expected=expected, actual=self._next)
+            )
+        try:
+            batch = self._encode(drafts, expected, self._events_end, self._audio_end)
+        except TooLarge as error:
+            return Completion.failed(error)
+        self._next += batch.count
+        self._events_end += len(batch.frames)
+        self._audio_end += len(batch.payloads)
+        self._pending.append(batch)
+        return batch
+
+    def settle(self, batch: Batch, error: LogError | None) -> None:
+        """The batch was written, or was not because of `error`. Called in the order of `take`."""
+        self._pending.popleft()
+        if error is None:
+            self._recent.append(Place(batch.first, batch.events_at, len(batch.frames)))
+            batch.acked.settle(batch.ack)
+            return
+        if isinstance(error, StoreFull) and not self._pending:
+            self._next, self._events_end, self._audio_end = batch.first, batch.events_at, batch.audio_at
+            self._failed = False
+        else:
+            self.dead = True
+            self.close()
+        batch.acked.fail(error)
+
+    def head(self) -> Head:
+        """As far as it is stored and acknowledged."""
+        first = self._pending[0] if self._pending else None
+        next_seq, audio_end = (first.first, first.audio_at) if first else (self._next, self._audio_end)
+        lease = self.lease
+        return Head(
+            lease.session, lease.incarnation, lease.writer_epoch, Seq(next_seq), audio_end, sealed=self.sealed
+        )
+
+    def seal(self, reason: str) -> None:
+        """Everything taken must have been written. Raises OutcomeUnknown, StoreFull."""
+        if self.dead or self._failed:
+            raise OutcomeUnknown(f"session {self.lease.session}: an earlier append is in doubt")
+        footer = Seal(reason, self._next, self._events_end, self._audio_end)
+        frame = encode_seal(
+            footer, seq=self._next, wall_ns=time.time_ns(), mono_ns=time.monotonic_ns(), seed=self._seed
+        )
+        try:
+            self._files.sync(self._blobs)
+            write_all(self._files, self._events, frame)
+            self._files.sync(self._events)
+            os.fchmod(self._events, 0o400)
+        except OSError as error:
+            self.dead = True
+            self.close()
+            raise as_log_error(error, "sealing") from error
+        self.sealed = True
+        self.close()
+
+    def read_blob(self, ref: BlobRef) -> bytes:
+        return audio.read(self._blobs, ref, path=f"{self.lease.session}/audio.blob")
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    def close(self) -> None:
+        """Unlock and let go of the files. Repeating is harmless."""
+        if self._open:
+            self._open = False
+            os.close(self._events)
+            os.close(self._blobs)
+            self._lock.drop()
+
+    def forget(self) -> None:
+        """In a forked child: let go of everything without disturbing the parent, whose writer this is."""
+        if self._open:
+            self._open = False
+            os.close(self._events)
+            os.close(self._blobs)
+            self._lock.forget()
+
+    # --- in the thread that writes
+
+    def write(self, batch: Batch) -> LogError | None:
+        if self._failed:
+            return OutcomeUnknown(f"session {self.lease.session}: an earlier append failed")
+        try:
+            if batch.payloads:
+                write_all(self._files, self._blobs, batch.payloads)
+            write_all(self._files, self._events, batch.frames)
+        except OSError as problem:
+            self._failed = True
+            error = as_log_error(problem, f"session {self.lease.session}")
+            return error if isinstance(error, OutcomeUnknown) else self._undo(batch, error)
+        return None
+
+    def _undo(self, batch: Batch, error: LogError) -> LogError:
+        try:
+            self._files.truncate(self._events, batch.events_at)
+            self._files.truncate(self._blobs, batch.audio_at)
+        except OSError as problem:
+            return OutcomeUnknown(f"session {self.lease.session}: {error}, and undoing it failed: {problem}")
+        return error
+
+    # --- repeated appends
+
+    def _repeated(self, expected: Seq, drafts: Sequence[Draft]) -> Completion[Ack] | None:
+        """The answer to a batch that already has its place here; None if it has not."""
+        for batch in self._pending:
+            if batch.first == expected:
+                again = self._encode(drafts, expected, batch.events_at, batch.audio_at)
+                return _same(batch.acked) if again.frames == batch.frames else None
+        for place in reversed(self._recent):
+            if place.first == expected:
+                return self._stored_before(place, drafts)
+        return None
+
+    def _stored_before(self, place: Place, drafts: Sequence[Draft]) -> Completion[Ack] | None:
+        stored = os.pread(self._events, place.size, place.offset)
+        offsets = [ref.offset for ref in _blobs_in(stored, self._seed) if ref is not None]
+        again = self._encode(drafts, place.first, place.offset, offsets[0] if offsets else audio.START)
+        return Completion.of(again.ack) if again.frames == stored else None
+
+    def _encode(self, drafts: Sequence[Draft], first: int, events_at: int, audio_at: int) -> Batch:
+        return encode_batch(drafts, first=first, events_at=events_at, audio_at=audio_at, seed=self._seed)
+
+
+def _same(acked: Completion[Ack]) -> Completion[Ack]:
+    """Settles as `acked` does, right after it."""
+    copy: Completion[Ack] = Completion()
+
+    def follow(done: Completion[Ack]) -> None:
+        if done.error is not None:
+            copy.fail(done.error)
+        else:
+            copy.settle(done.result())
+
+    acked.then(follow)
+    return copy
+
+
+def _blobs_in(frames: bytes, seed: int) -> list[BlobRef | None]:
+    view, at, refs = memoryview(frames), 0, []
+    while frame := frame_at(view, at, seed):
+        at += FRAME_SIZE + len(frame.payload)
+        refs.append(blob_of(frame.payload))
+    return refs
