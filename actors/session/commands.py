@@ -12,6 +12,8 @@ from msgspec import UNSET, Struct, UnsetType
 from antiphon.events.ids import ItemId, Operation, ResponseId
 from antiphon.events.vocabulary import Abilities, Config, Item, TurnDetection
 
+StageRole = Literal["voice", "model"]
+
 
 class Command(Struct, frozen=True, kw_only=True):
     """Something that may be asked."""
@@ -164,7 +166,7 @@ class RemoveItem(Command, frozen=True, kw_only=True):
 class RecordStage(Command, frozen=True, kw_only=True):
     """A stage took the session in, would not, let it go, or died."""
 
-    stage: Literal["voice", "model"]
+    stage: StageRole
     what: Literal["opened", "refused", "released", "lost"]
     engine: str = ""
     code: str = ""

@@ -111,6 +111,21 @@ def record_heard(state: Session, command: RecordHeard, at: Moment) -> list[Event
     return [UnitCompleted(operation=command.operation, text=command.text)]
 
 
+def needed_from(state: Session) -> int:
+    """The earliest input sample that a stage may still be given: older audio need not be kept at hand."""
+    if state.abilities.hears == "continuously":
+        return state.buffer.appended
+    detection, voice = state.config.turn_detection, state.voice
+    if detection is None:
+        oldest = state.buffer.open_from
+    elif voice.speaking is not None:
+        oldest = voice.item_from
+    else:
+        began = voice.scored if voice.onset is None else voice.onset
+        oldest = max(began - ms_to_samples(detection.prefix_padding_ms), state.buffer.open_from)
+    return min([oldest, *(r.from_sample for r in state.input.recognitions if r.text is None)])
+
+
 def use_recognition(state: Session, event: UnitCompleted, at: Moment) -> list[Event]:
     """A recognition has its text: if its item is committed, the text is the item's."""
     found = next((r for r in state.input.recognitions if r.operation == event.operation), None)

@@ -130,6 +130,8 @@ def record_stage(state: Session, command: RecordStage, at: Moment) -> list[Event
 
 def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -> list[Event]:
     """What the loss of a stage means for the session."""
+    if state.phase != "open":
+        return []
     if event.stage == "model":
         if isinstance(event, StageRefused):
             return [SessionFailed(code=event.code, message=event.message)]
@@ -155,7 +157,17 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return replace(state, phase="closed")
         case WriterOpened(writer_epoch=epoch, boot=boot):
             return replace(state, writer_epoch=epoch, boot=boot)
-        case StageRefused(stage="voice") | StageLost(stage="voice"):
-            return replace(state, abilities=replace(state.abilities, detects_voice=False))
+        case _:
+            return state
+
+
+def fold_stages(state: Session, event: Event, at: Moment) -> Session:
+    """Which stages have the session, and that a lost voice detector detects no more."""
+    match event:
+        case StageReleased(stage=stage) | StageRefused(stage=stage) | StageLost(stage=stage):
+            state = replace(state, holding=state.holding - {stage})
+            if stage == "voice" and not isinstance(event, StageReleased):
+                return replace(state, abilities=replace(state.abilities, detects_voice=False))
+            return state
         case _:
             return state

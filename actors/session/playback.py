@@ -106,8 +106,11 @@ def estimate_interrupted(state: Session, event: EpochAdvanced, at: Moment) -> li
     """The moment the fence moved is the moment the user stopped hearing."""
     return [
         PlaybackEstimated(response=played.response, heard_ms=Millis(_estimate(played, at)))
-        for played in _undecided(state)
-        if played.estimated_ms is None
+        for played in state.played[-2:]
+        if played.generated > 0
+        and played.estimated_ms is None
+        and played.acknowledged_ms is None
+        and played.cap_ms is None
     ]
 
 

@@ -155,6 +155,8 @@ class Session(Struct, frozen=True):
     """Responses in order of creation; the last few may still move, all are kept for late acknowledgements."""
     entries: tuple[Entry, ...] = ()
     attached: Attached = Attached()
+    holding: frozenset[str] = frozenset()
+    """The stages that have the session and have not let it go."""
     refusals: Refusals = Refusals()
     usage: Usage = Usage()
 

@@ -1,0 +1,117 @@
+"""The session actor: one conversation, one log, one writer. A thin thespian actor around SessionLoop.
+
+Nothing a handler does may raise: thespian would deliver the message again (three times on the simple base).
+"""
+
+from __future__ import annotations
+
+import structlog
+from msgspec import Struct
+from thespian.actors import Actor, ActorAddress
+
+from antiphon.events.errors import LogError
+from antiphon.events.ids import ItemId
+
+from .runtime import Sink
+from .session import commands
+from .session.timers import TimerName
+from .session_loop import Opening, SessionLoop
+from .stages.contract import StageMessage
+
+log = structlog.get_logger(__name__)
+
+
+class Begin(Struct, frozen=True):
+    """The first message: what to open, and the attachment that asked for it, if one did."""
+
+    opening: Opening
+    sink: Sink | None = None
+    attach: commands.Attach | None = None
+
+
+class Ask(Struct, frozen=True, gc=False):
+    """A client's command."""
+
+    sink: Sink
+    command: commands.Command
+
+
+class Retrieve(Struct, frozen=True):
+    """A client's question about an item."""
+
+    sink: Sink
+    item: ItemId
+    client_event: str | None
+
+
+class FromStage(Struct, frozen=True, gc=False):
+    stage: commands.StageRole
+    message: StageMessage
+
+
+class StageGone(Struct, frozen=True):
+    stage: commands.StageRole
+    reason: str
+
+
+class TimerDue(Struct, frozen=True):
+    name: TimerName
+
+
+class Stop(Struct, frozen=True):
+    """The process ends."""
+
+
+class SessionActor(Actor):  # type: ignore[misc]  # thespian has no types
+    """Hosts one session in a simpleSystemBase. Created by SessionHost, or by a test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loop: SessionLoop | None = None
+
+    def receiveMessage(self, message: object, sender: ActorAddress) -> None:
+        """Handle one message. Never raises. A bug ends this session, not its neighbours."""
+        if isinstance(message, Begin):
+            self._begin(message)
+            return
+        loop = self._loop
+        if loop is None or loop.over:
+            return
+        try:
+            self._handle(loop, message)
+        except LogError as error:
+            log.warning("session.log_failed", session=loop.id, code=error.code)
+            loop.give_up(error.code, "the session's log cannot be written")
+        except Exception:
+            log.exception("session.failed", session=loop.id, message_type=type(message).__name__)
+            loop.give_up("internal_error", "the session failed; its log is kept")
+
+    def _begin(self, begin: Begin) -> None:
+        loop = self._loop = SessionLoop(begin.opening)
+        try:
+            loop.begin()
+            if begin.sink is not None and begin.attach is not None:
+                loop.join(begin.sink, begin.attach)
+        except Exception as error:
+            code = error.code if isinstance(error, LogError) else "internal_error"
+            log.exception("session.not_opened", session=loop.id, code=code)
+            if begin.sink is not None:
+                begin.sink.abort(code, "the session could not be opened")
+            loop.give_up(code, "the session could not be opened")
+
+    def _handle(self, loop: SessionLoop, message: object) -> None:
+        match message:
+            case Ask(sink=sink, command=command):
+                loop.ask(sink, command)
+            case FromStage(stage=stage, message=said):
+                loop.stage_said(stage, said)
+            case TimerDue(name=name):
+                loop.timer_due(name)
+            case Retrieve(sink=sink, item=item, client_event=client_event):
+                loop.retrieve(sink, item, client_event)
+            case StageGone(stage=stage, reason=reason):
+                loop.stage_gone(stage, reason)
+            case Stop():
+                loop.stop()
+            case _:
+                pass  # thespian's own system messages

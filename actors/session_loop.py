@@ -1,0 +1,230 @@
+"""One session's loop: decide, append, fold; then, when the log has it, publish and carry out the effects.
+
+    Command -> decide(state, command) -> [Event] -> log.append -> evolve(state) -> on Ack: publish, effects
+
+Plain Python on one thread: the actor around it supplies messages and the guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from antiphon.events.errors import LogError
+from antiphon.events.ids import ItemId, SessionId
+from antiphon.events.store import Expect, Log
+from antiphon.events.vocabulary import InputAppended
+
+from .ledger import Asked, Ledger
+from .runtime import Published, Retrieved, Runtime, Sink
+from .session import commands
+from .session.decide import decide, refused
+from .session.effects import Effect, outstanding
+from .session.input import needed_from
+from .session.refusals import Refused
+from .session.timers import TimerName, timers
+from .stage_port import StagePort, as_command
+from .stages.contract import Acknowledge, Output, StageMessage
+
+log = structlog.get_logger(__name__)
+
+MOST_REOPENS = 3
+"""Reopenings in a row, without an append that succeeded between, before the session is given up."""
+
+
+class Opening(Struct, frozen=True):
+    """What a session needs to begin. `open_session` is None where a log is to be recovered."""
+
+    session: SessionId
+    log: Log
+    runtime: Runtime
+    owner: str
+    writer: commands.OpenWriter
+    open_session: commands.OpenSession | None = None
+
+
+class SessionLoop:
+    """The state of one live session and everything that may happen to it."""
+
+    def __init__(self, opening: Opening) -> None:
+        self.id = opening.session
+        self.over = False
+        self._opening, self._runtime = opening, opening.runtime
+        self._port = StagePort(opening.log, opening.runtime.to_stage)
+        self._ledger = Ledger(
+            opening.session,
+            opening.log,
+            owner=opening.owner,
+            release=self._release,
+            failed=self._append_failed,
+        )
+        self._sinks: dict[int, Sink] = {}
+        self._armed: dict[TimerName, int] = {}
+        self._reopened = 0
+        self._recovering = False
+
+    # --- beginning, recovering, ending --------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Open a new log, or recover an existing one. Raises LogError when there is no writing to it."""
+        opening = self._opening.open_session
+        if opening is None:
+            self._recover()
+            return
+        self._ledger.open(Expect.NEW)
+        lease = self._ledger.lease
+        self._do(Asked(self._writer()))
+        self._do(Asked(replace(opening, incarnation=0 if lease is None else lease.incarnation)))
+
+    def _writer(self) -> commands.OpenWriter:
+        lease = self._ledger.lease
+        return replace(self._opening.writer, writer_epoch=0 if lease is None else lease.writer_epoch)
+
+    def _append_failed(self, error: LogError) -> None:
+        log.warning("session.append_failed", session=self.id, code=error.code)
+        if not self._recovering:
+            self._recover()
+
+    def _recover(self) -> None:
+        """Open anew; publish what was not; ask again what is outstanding; decide again what did not land."""
+        self._recovering = True
+        lost: list[Asked] = []
+        while self._ledger.lease is None:
+            self._reopened += 1
+            if self._reopened > MOST_REOPENS:
+                self.give_up("log_unavailable", "the session's log cannot be written")
+                return
+            again, unseen = self._ledger.open(Expect.RESUME)
+            lost += again
+            self._publish(unseen)
+            self._do(Asked(self._writer()))
+        self._recovering = False
+        self._perform(outstanding(self._ledger.state), None)
+        for asked in lost:
+            if not isinstance(asked.command, commands.OpenWriter):
+                self._do(asked)
+        self._arm()
+        self._seal_if_over()
+
+    def give_up(self, code: str, message: str) -> None:
+        """The session cannot go on here. Its log stays as it is; clients are told outside of it."""
+        if self.over:
+            return
+        self.over = True
+        for sink in self._sinks.values():
+            sink.abort(code, message)
+        self._ledger.give_up()
+        self._runtime.ended(self.id)
+
+    def stop(self) -> None:
+        """The process ends: leave the log to the next writer."""
+        self.over = True
+        self._ledger.give_up()
+
+    def _seal_if_over(self) -> None:
+        """Seal once nothing more can be said: ended, stages let go, nobody attached."""
+        state = self._ledger.state
+        if state.phase != "closed" or state.holding or state.attached.current or self.over:
+            return
+        if self._ledger.idle and self._ledger.lease is not None:
+            self.over = True
+            self._ledger.seal("ended")
+            self._runtime.ended(self.id)
+
+    # --- what may happen ----------------------------------------------------------------------------------
+
+    def join(self, sink: Sink, attach: commands.Attach) -> None:
+        """Bind an attachment; it is told everything from the beginning of the log."""
+        sink.publish(self._ledger.released())
+        number = self._ledger.state.attached.count + 1
+        self._sinks[number] = sink
+        self._do(Asked(attach, number), sink)
+
+    def ask(self, sink: Sink, command: commands.Command) -> None:
+        """A client's command. Its attachment's number is ours to know."""
+        number = next((number for number, known in self._sinks.items() if known is sink), 0)
+        if isinstance(command, commands.Detach | commands.ReportSent):
+            command = replace(command, attachment=number)
+        self._do(Asked(command, number), sink)
+        if isinstance(command, commands.Detach):
+            self._sinks.pop(number, None)
+            self._seal_if_over()
+
+    def retrieve(self, sink: Sink, item: ItemId, client_event: str | None) -> None:
+        """Answer with the item as it stands once everything asked before is in the log."""
+
+        def answer() -> None:
+            state = self._ledger.state
+            entry = state.entry(item)
+            if entry is None:
+                sink.refuse("item_not_found", f"no item {item}", client_event, "item_id")
+            else:
+                sink.answer(Retrieved(entry, state))
+
+        self._ledger.after((answer,))
+
+    def stage_said(self, stage: commands.StageRole, message: StageMessage) -> None:
+        """A stage's word; an output is acknowledged to the stage when what it amounts to is in the log."""
+        command = as_command(stage, message)
+        if command is None:
+            return
+        if not isinstance(message, Output):
+            self._do(Asked(command))
+            return
+        acknowledge = Acknowledge(self.id, message.number)
+        self._do(Asked(command, 0, (lambda: self._runtime.to_stage(stage, acknowledge),)))
+
+    def stage_gone(self, stage: commands.StageRole, reason: str) -> None:
+        if stage in self._ledger.state.holding:
+            self._do(Asked(commands.RecordStage(stage=stage, what="lost", message=reason)))
+
+    def timer_due(self, name: TimerName) -> None:
+        self._armed.pop(name, None)
+        self._do(Asked(commands.FireTimer(name=name)))
+        self._arm()
+
+    # --- the loop -----------------------------------------------------------------------------------------
+
+    def _do(self, asked: Asked, sink: Sink | None = None) -> None:
+        command, at, state = asked.command, self._runtime.now(), self._ledger.state
+        try:
+            decision = decide(state, command, at)
+        except Refused as refusal:
+            decision = refused(state, refusal, asked.attachment, command.client_event, at)
+            if not decision.drafts and sink is not None:
+                sink.refuse(refusal.code, refusal.message, command.client_event, refusal.parameter)
+        if not decision.drafts:
+            self._ledger.after(asked.then)
+            return
+        self._ledger.record(decision, asked)
+        self._arm()
+
+    def _release(self, published: Sequence[Published], effects: tuple[Effect, ...]) -> None:
+        self._reopened = 0
+        self._publish(published)
+        first = published[0]
+        if isinstance(first.stored.event, InputAppended) and first.payload is not None:
+            self._port.window.add(first.stored.event.until_sample, first.payload)
+            self._port.window.forget_before(needed_from(self._ledger.state))
+        self._perform(effects, first.payload)
+        self._seal_if_over()
+
+    def _publish(self, published: Sequence[Published]) -> None:
+        if published:
+            for sink in tuple(self._sinks.values()):
+                sink.publish(published)
+
+    def _perform(self, effects: Sequence[Effect], payload: bytes | None) -> None:
+        for effect in effects:
+            self._port.perform(effect, self._ledger.state, payload)
+
+    def _arm(self) -> None:
+        """Have the runtime wake us for every armed timer; a later due is found out when the earlier fires."""
+        for name, due in timers(self._ledger.state).items():
+            armed = self._armed.get(name)
+            if armed is None or due < armed:
+                self._armed[name] = due
+                self._runtime.later(self.id, due, name)

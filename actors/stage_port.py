@@ -1,0 +1,169 @@
+"""Between the core's effects and the stage contract: effects become stage commands, and what a stage says
+becomes commands to the core.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from antiphon.events.ids import Fence, Operation
+from antiphon.events.store import Log
+from antiphon.events.vocabulary import InputAppended
+
+from .session import commands, effects
+from .session.state import Session
+from .stages import contract
+
+Send = Callable[[commands.StageRole, contract.StageCommand], None]
+
+
+class InputWindow:
+    """The input audio a stage may still ask for, so that the log need not be read for it."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[tuple[int, bytes]] = deque()
+
+    def add(self, until: int, pcm: bytes) -> None:
+        self._pieces.append((until, pcm))
+
+    def forget_before(self, sample: int) -> None:
+        while self._pieces and self._pieces[0][0] <= sample:
+            self._pieces.popleft()
+
+    def cut(self, start: int, until: int) -> bytes | None:
+        """PCM of [start, until), or None if it is not all here."""
+        if not self._pieces:
+            return None
+        end, pcm = self._pieces[0]
+        begins = end - len(pcm) // 2
+        if start < begins or until > self._pieces[-1][0]:
+            return None
+        joined = b"".join(piece for end, piece in self._pieces if end > start)
+        offset = next(end - len(piece) // 2 for end, piece in self._pieces if end > start)
+        return joined[2 * (start - offset) : 2 * (until - offset)]
+
+
+class StagePort:
+    """Carries out one session's effects."""
+
+    def __init__(self, log: Log, send: Send) -> None:
+        self._log, self._send = log, send
+        self.window = InputWindow()
+
+    def perform(self, effect: effects.Effect, state: Session, payload: bytes | None) -> None:
+        """Do what the effect asks. `payload` is the audio of the event it came from, if it had any."""
+        match effect:
+            case effects.Hear(stage, operation, fence, until):
+                pcm = payload or b""
+                self._send(stage, contract.Listen(fence, operation, until, pcm))
+            case effects.Recognise(operation, fence, start, until):
+                pcm = self._audio(state, start, until)
+                self._send("model", contract.Listen(fence, operation, until, pcm, whole=True))
+            case effects.Answer():
+                self._send("model", _speak(effect))
+            case effects.EndTurn(operation, fence):
+                self._send("model", contract.EndTurn(fence, operation))
+            case effects.CancelStage(fence, following):
+                self._send("model", contract.Cancel(fence, following))
+            case effects.HearAgain(stage, fence, after):
+                self._hear_again(state, stage, fence, after)
+            case _:
+                self._open_or_close(effect, state)
+
+    def _open_or_close(self, effect: effects.Effect, state: Session) -> None:
+        match effect:
+            case effects.OpenStage(stage, fence):
+                self._send(stage, contract.Open(fence, state.writer_epoch, {}))
+            case effects.CloseStages(fence, reason):
+                self._send("model", contract.Close(fence, reason))
+                if "voice" in state.holding:
+                    self._send("voice", contract.Close(fence, reason))
+
+    def _audio(self, state: Session, start: int, until: int) -> bytes:
+        held = self.window.cut(start, until)
+        if held is not None:
+            return held
+        parts: list[bytes] = []
+        for stored in self._log.read(state.id, incarnation=state.incarnation):
+            event = stored.event
+            if not isinstance(event, InputAppended) or stored.blob is None:
+                continue
+            begins, ends = event.until_sample - event.samples, event.until_sample
+            if ends <= start or begins >= until:
+                continue
+            pcm = self._log.read_blob(state.id, stored.blob, incarnation=state.incarnation)
+            parts.append(pcm[2 * max(start - begins, 0) : 2 * (min(until, ends) - begins)])
+        return b"".join(parts)
+
+    def _hear_again(self, state: Session, stage: commands.StageRole, fence: Fence, after: int) -> None:
+        for stored in self._log.read(state.id, incarnation=state.incarnation):
+            event = stored.event
+            if not isinstance(event, InputAppended) or stored.blob is None:
+                continue
+            if (stored.seq if stage == "model" else event.until_sample) <= after:
+                continue
+            pcm = self._log.read_blob(state.id, stored.blob, incarnation=state.incarnation)
+            self._send(stage, contract.Listen(fence, Operation(stored.seq), event.until_sample, pcm))
+
+
+def _speak(answer: effects.Answer) -> contract.Speak:
+    turns = tuple(contract.Turn(role=role, text=text) for role, text in answer.conversation)  # type: ignore[arg-type]
+    return contract.Speak(
+        answer.fence,
+        answer.operation,
+        turns,
+        answer.instructions,
+        answer.voice,
+        answer.max_output_tokens,
+        answer.temperature,
+        answer.modalities,
+    )
+
+
+def as_command(stage: commands.StageRole, message: contract.StageMessage) -> commands.Command | None:
+    """What a stage said, as a command to the core. None: nothing the core needs to know."""
+    match message:
+        case contract.Output():
+            return _word(message)
+        case contract.Opened(engine=engine):
+            return commands.RecordStage(stage=stage, what="opened", engine=engine)
+        case contract.Refused(code=code, message=text, retryable=retryable):
+            return commands.RecordStage(
+                stage=stage, what="refused", code=code, message=text, retryable=retryable
+            )
+        case contract.Closed():
+            return commands.RecordStage(stage=stage, what="released")
+        case _:
+            return None
+
+
+def _word(output: contract.Output) -> commands.Command:
+    operation, index, last = output.operation, output.index, output.last
+    epoch, body = output.fence.epoch, output.body
+    build = _WORDS[type(body)]
+    return build(body, {"operation": operation, "index": index, "epoch": epoch, "last": last})
+
+
+_WORDS: dict[type, Callable[..., commands.Command]] = {
+    contract.Scored: lambda body, word: commands.RecordScores(
+        until_sample=body.until_sample, window=body.window, permille=body.permille
+    ),
+    contract.Heard: lambda body, word: commands.RecordHeard(text=body.text, **word),
+    contract.Routed: lambda body, word: commands.RecordRoute(route=body.route, **word),
+    contract.Said: lambda body, word: commands.RecordSpeech(text=body.text, pcm=body.pcm, **word),
+    contract.Consumed: lambda body, word: commands.RecordConsumed(**word),
+    contract.Finished: lambda body, word: commands.RecordFinish(
+        why=body.why,
+        input_tokens=body.input_tokens,
+        output_tokens=body.output_tokens,
+        cached_tokens=body.cached_tokens,
+        **word,
+    ),
+    contract.Failed: lambda body, word: commands.RecordFailure(
+        code=body.code, message=body.message, retryable=body.retryable, **word
+    ),
+    contract.Measured: lambda body, word: commands.RecordMeasure(
+        name=body.name, value_ms=body.value_ms, **word
+    ),
+}
