@@ -1,0 +1,298 @@
+"""step(view, stored): the frames an event amounts to for a plain Realtime client.
+
+Order is part of the protocol: an item is announced before any delta of it; everything of a response lies
+between its `response.created` and its `response.done`; a cancelled response still closes its part and item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from antiphon.actors.session.heard import full_text, heard_text
+from antiphon.actors.session.state import Mark, Played
+from antiphon.events import vocabulary as v
+from antiphon.events.envelope import Stored
+from antiphon.events.ids import ItemId, SessionId
+from antiphon.events.units import SAMPLE_RATE, samples_to_ms
+from antiphon.projections.base import frame_number
+
+from . import frames as f
+from . import items
+from .errors import error
+from .session import session_object
+
+VERSION = 1
+
+Json = f.Json
+Frames = list[f.Frame]
+
+
+class Speaking(Struct, frozen=True):
+    """The response being shown."""
+
+    created: v.ResponseCreated
+    played: Played
+
+    @property
+    def audio(self) -> bool:
+        return "audio" in self.created.modalities
+
+
+class View(Struct, frozen=True):
+    """What the dialect must remember of the events so far."""
+
+    attachment: int
+    session: SessionId = SessionId("")
+    config: v.Config = v.Config()
+    speaking: Speaking | None = None
+    spoken_s: tuple[tuple[ItemId, float], ...] = ()
+    """Committed items that wait for their transcript, with their length in seconds."""
+
+
+def event_id(stored: Stored, k: int) -> str:
+    return f"event_{frame_number(stored.seq, k)}"
+
+
+def step(view: View, stored: Stored) -> tuple[View, Frames]:
+    """The view after the event, and its frames in order."""
+    show = SHOWS.get(type(stored.event))
+    return (view, []) if show is None else show(view, stored, stored.event)
+
+
+# --- session ----------------------------------------------------------------------------------------------
+
+
+def _opened(view: View, stored: Stored, event: v.SessionOpened) -> tuple[View, Frames]:
+    view = replace(view, session=event.session, config=event.config)
+    shown = session_object(event.session, event.config)
+    return view, [f.SessionCreated(event_id=event_id(stored, 0), session=shown)]
+
+
+def _configured(view: View, stored: Stored, event: v.SessionConfigured) -> tuple[View, Frames]:
+    shown = session_object(view.session, event.config)
+    frame = f.SessionUpdated(event_id=event_id(stored, 0), session=shown)
+    return replace(view, config=event.config), [frame]
+
+
+def _refused(view: View, stored: Stored, event: v.CommandRefused) -> tuple[View, Frames]:
+    if event.attachment != view.attachment:
+        return view, []
+    shown = error(
+        event_id(stored, 0),
+        event.code,
+        event.message,
+        param=event.parameter,
+        client_event=event.client_event,
+    )
+    return view, [shown]
+
+
+def _troubled(view: View, stored: Stored, event: v.SessionFailed | v.ConfigRefused) -> tuple[View, Frames]:
+    return view, [error(event_id(stored, 0), event.code, event.message)]
+
+
+# --- input ------------------------------------------------------------------------------------------------
+
+
+def _speech_started(view: View, stored: Stored, event: v.SpeechStarted) -> tuple[View, Frames]:
+    start = samples_to_ms(event.from_sample)
+    return view, [f.SpeechStarted(event_id=event_id(stored, 0), audio_start_ms=start, item_id=event.item)]
+
+
+def _speech_stopped(view: View, stored: Stored, event: v.SpeechStopped) -> tuple[View, Frames]:
+    end = samples_to_ms(event.until_sample)
+    return view, [f.SpeechStopped(event_id=event_id(stored, 0), audio_end_ms=end, item_id=event.item)]
+
+
+def _committed(view: View, stored: Stored, event: v.InputCommitted) -> tuple[View, Frames]:
+    seconds = round((event.until_sample - event.from_sample) / SAMPLE_RATE, 3)
+    spoken = v.Item(id=event.item, role="user", content=(v.Part(kind="input_audio"),))
+    shown, previous = items.item(spoken), event.previous
+    return replace(view, spoken_s=(*view.spoken_s[-15:], (event.item, seconds))), [
+        f.Committed(event_id=event_id(stored, 0), previous_item_id=previous, item_id=event.item),
+        f.ItemAdded(event_id=event_id(stored, 1), previous_item_id=previous, item=shown),
+        f.ItemDone(event_id=event_id(stored, 2), previous_item_id=previous, item=shown),
+    ]
+
+
+def _transcribed(view: View, stored: Stored, event: v.InputTranscribed) -> tuple[View, Frames]:
+    seconds = dict(view.spoken_s).get(event.item, 0.0)
+    view = replace(view, spoken_s=tuple(one for one in view.spoken_s if one[0] != event.item))
+    if not view.config.transcription:
+        return view, []
+    frame = f.Transcribed(
+        event_id=event_id(stored, 0),
+        item_id=event.item,
+        content_index=0,
+        transcript=event.text,
+        usage=f.DurationUsage(seconds=seconds),
+    )
+    return view, [frame]
+
+
+def _cleared(view: View, stored: Stored, event: v.InputCleared) -> tuple[View, Frames]:
+    return view, [f.Cleared(event_id=event_id(stored, 0))]
+
+
+# --- history ----------------------------------------------------------------------------------------------
+
+
+def _item_added(view: View, stored: Stored, event: v.ItemAdded) -> tuple[View, Frames]:
+    shown, previous = items.item(event.item), event.previous
+    return view, [
+        f.ItemAdded(event_id=event_id(stored, 0), previous_item_id=previous, item=shown),
+        f.ItemDone(event_id=event_id(stored, 1), previous_item_id=previous, item=shown),
+    ]
+
+
+def _item_removed(view: View, stored: Stored, event: v.ItemRemoved) -> tuple[View, Frames]:
+    return view, [f.ItemDeleted(event_id=event_id(stored, 0), item_id=event.item)]
+
+
+def _item_truncated(view: View, stored: Stored, event: v.ItemTruncated) -> tuple[View, Frames]:
+    frame = f.ItemTruncated(
+        event_id=event_id(stored, 0),
+        item_id=event.item,
+        content_index=event.content_index,
+        audio_end_ms=event.audio_end_ms,
+    )
+    return view, [frame]
+
+
+# --- response ---------------------------------------------------------------------------------------------
+
+
+def _created(view: View, stored: Stored, event: v.ResponseCreated) -> tuple[View, Frames]:
+    speaking = Speaking(event, Played(event.response, event.item))
+    view = replace(view, speaking=speaking)
+    answer = items.item(v.Item(id=event.item, role="assistant"), "in_progress")
+    where: Json = {"response_id": event.response, "item_id": event.item}
+    return view, [
+        f.ResponseCreated(event_id=event_id(stored, 0), response=_response(speaking, "in_progress")),
+        f.OutputItemAdded(
+            event_id=event_id(stored, 1), response_id=event.response, output_index=0, item=answer
+        ),
+        f.ItemAdded(event_id=event_id(stored, 2), previous_item_id=event.previous, item=answer),
+        f.PartAdded(event_id=event_id(stored, 3), part=_part(speaking, ""), **where),
+    ]
+
+
+def _text(view: View, stored: Stored, event: v.TextSpoken) -> tuple[View, Frames]:
+    speaking = view.speaking
+    if speaking is None or speaking.created.response != event.response:
+        return view, []
+    played = speaking.played
+    marks = (*played.marks, Mark(event.from_sample, event.text))
+    view = replace(view, speaking=replace(speaking, played=replace(played, marks=marks)))
+    kind = f.TranscriptDelta if speaking.audio else f.TextDelta
+    return view, [
+        kind(
+            event_id=event_id(stored, 0),
+            response_id=event.response,
+            item_id=played.item,
+            delta=event.text,
+        )
+    ]
+
+
+def _audio(view: View, stored: Stored, event: v.AudioSpoken) -> tuple[View, Frames]:
+    speaking = view.speaking
+    if speaking is None or speaking.created.response != event.response or not speaking.audio:
+        return view, []
+    played = replace(speaking.played, generated=event.until_sample)
+    frame = f.AudioDelta(event_id=event_id(stored, 0), response_id=event.response, item_id=played.item)
+    return replace(view, speaking=replace(speaking, played=played)), [frame]
+
+
+def _estimated(view: View, stored: Stored, event: v.PlaybackEstimated) -> tuple[View, Frames]:
+    speaking = view.speaking
+    if speaking is None or speaking.created.response != event.response:
+        return view, []
+    played = replace(speaking.played, estimated_ms=event.heard_ms)
+    return replace(view, speaking=replace(speaking, played=played)), []
+
+
+def _ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Frames]:
+    speaking = view.speaking
+    if speaking is None or speaking.created.response != event.response:
+        return view, []
+    said = full_text(speaking.played)
+    complete = event.outcome == "completed"
+    cut = event.outcome == "cancelled" and speaking.audio
+    kept = heard_text(speaking.played) if cut else said
+    answer = _answer(speaking, kept, "completed" if complete else "incomplete")
+    response = {
+        **_response(speaking, event.outcome),
+        "status_details": items.status_details(event),
+        "output": [answer],
+        "usage": items.usage(event.usage),
+    }
+    where: Json = {"response_id": event.response, "item_id": speaking.played.item}
+    closing = (
+        [(f.AudioDone, {}), (f.TranscriptDone, {"transcript": said})]
+        if speaking.audio
+        else [(f.TextDone, {"text": said})]
+    )
+    shown: list[tuple[Callable[..., f.Frame], Json]] = [
+        *((kind, {**where, **members}) for kind, members in closing),
+        (f.PartDone, {**where, "part": _part(speaking, said)}),
+        (f.OutputItemDone, {"response_id": event.response, "output_index": 0, "item": answer}),
+        (f.ItemDone, {"previous_item_id": speaking.created.previous, "item": answer}),
+        (f.ResponseDone, {"response": response}),
+    ]
+    return replace(view, speaking=None), [
+        kind(event_id=event_id(stored, k), **members) for k, (kind, members) in enumerate(shown)
+    ]
+
+
+def _response(speaking: Speaking, status: str) -> Json:
+    created = speaking.created
+    cap = created.max_output_tokens
+    return {
+        "object": "realtime.response",
+        "id": created.response,
+        "status": status,
+        "status_details": None,
+        "output": [],
+        "output_modalities": list(created.modalities),
+        "max_output_tokens": "inf" if cap is None else cap,
+        "metadata": created.metadata,
+    }
+
+
+def _part(speaking: Speaking, text: str) -> Json:
+    return {"type": "audio", "transcript": text} if speaking.audio else {"type": "text", "text": text}
+
+
+def _answer(speaking: Speaking, text: str, status: str) -> Json:
+    part = v.Part(kind="output_audio" if speaking.audio else "output_text", text=text)
+    said = v.Item(id=speaking.played.item, role="assistant", content=(part,))
+    return items.item(said, status)
+
+
+Show = Callable[[View, Stored, Any], tuple[View, Frames]]  # each takes the event of its key
+
+SHOWS: dict[type[v.Event], Show] = {
+    v.SessionOpened: _opened,
+    v.SessionConfigured: _configured,
+    v.ConfigRefused: _troubled,
+    v.SessionFailed: _troubled,
+    v.CommandRefused: _refused,
+    v.SpeechStarted: _speech_started,
+    v.SpeechStopped: _speech_stopped,
+    v.InputCommitted: _committed,
+    v.InputTranscribed: _transcribed,
+    v.InputCleared: _cleared,
+    v.ItemAdded: _item_added,
+    v.ItemRemoved: _item_removed,
+    v.ItemTruncated: _item_truncated,
+    v.ResponseCreated: _created,
+    v.TextSpoken: _text,
+    v.AudioSpoken: _audio,
+    v.PlaybackEstimated: _estimated,
+    v.ResponseEnded: _ended,
+}
