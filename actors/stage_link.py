@@ -1,0 +1,242 @@
+"""The serving side of a link to a stage: an asyncio protocol that connects, and connects again.
+
+A stage may still be loading, or gone for a while; the server answers all the same. `state` says how it is,
+`on_ready` and `on_lost` say when it changes. What is sent within one turn of the loop leaves in one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal, cast
+
+import structlog
+
+from antiphon.actors.link import (
+    BACKLOG_LIMIT,
+    LINK_VERSION,
+    WINDOW,
+    FromStage,
+    Hello,
+    LinkBroken,
+    LinkError,
+    LinkNotReady,
+    LoadFailed,
+    Loading,
+    WindowFull,
+    encode,
+    message_decoder,
+)
+from antiphon.actors.stages.contract import (
+    Acknowledge,
+    Cancel,
+    Closed,
+    Descriptor,
+    EndTurn,
+    Listen,
+    Open,
+    Output,
+    Refused,
+    Speak,
+    StageCommand,
+    StageMessage,
+)
+from antiphon.actors.window import Window, is_output_side
+from antiphon.events.ids import SessionId
+
+FIRST_PAUSE_S = 0.02
+LONGEST_PAUSE_S = 1.0
+
+LinkState = Literal["connecting", "loading", "ready", "failed", "lost"]
+
+log = structlog.get_logger()
+
+
+class StageLink(asyncio.Protocol):
+    """One stage as its serving process sees it. Belongs to the loop it was made in.
+
+    Callbacks run on that loop and must not raise: `on_message` for everything said of a session, in order;
+    `on_ready` each time an engine is ready (its descriptor's `engine` tells whether it is the same one);
+    `on_lost` once for each time a ready stage is gone: all its sessions must be opened again.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        on_message: Callable[[StageMessage], None],
+        *,
+        on_ready: Callable[[Descriptor], None],
+        on_lost: Callable[[str], None],
+    ) -> None:
+        self.state: LinkState = "connecting"
+        self.detail = ""
+        """For people: the progress of loading, or why the stage failed or was lost."""
+        self.descriptor: Descriptor | None = None
+        self._path = path
+        self._on_message, self._on_ready, self._on_lost = on_message, on_ready, on_lost
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._decoder = message_decoder()
+        self._windows: dict[SessionId, Window] = {}
+        self._outbox: list[bytes] = []
+        self._outbox_bytes = 0
+        self._flushing = False
+        self._writable = True
+        self._pause_s = FIRST_PAUSE_S
+        self._closed = False
+        self._connecting: asyncio.Task[None] | None = None
+
+    @classmethod
+    def connect(
+        cls,
+        path: str,
+        on_message: Callable[[StageMessage], None],
+        *,
+        on_ready: Callable[[Descriptor], None],
+        on_lost: Callable[[str], None],
+    ) -> StageLink:
+        """A link that is being connected; returns at once. Called on a running loop."""
+        link = cls(path, on_message, on_ready=on_ready, on_lost=on_lost)
+        link._reconnect()
+        return link
+
+    def send(self, command: StageCommand) -> None:
+        """Send with the next turn of the loop.
+
+        Raises LinkNotReady unless `state` is ready, WindowFull when the session has too much at the stage,
+        FrameTooLarge; then nothing of the command is sent.
+        """
+        if self.state != "ready":
+            raise LinkNotReady(f"the stage is {self.state}")
+        frame = encode((command,))
+        self._account(command)
+        self._outbox.append(frame)
+        self._outbox_bytes += len(frame)
+        if not self._flushing and self._writable:
+            self._flushing = True
+            self._loop.call_soon(self._flush)
+        elif self._outbox_bytes > BACKLOG_LIMIT:
+            self._break(LinkBroken("the stage does not read"))
+
+    def forget(self, session: SessionId) -> None:
+        """The session is no longer this process's: another writer took it over, or it was given up."""
+        self._windows.pop(session, None)
+
+    def close(self) -> None:
+        """End the link for good; `on_lost` is not called."""
+        self._closed = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    # --- the account of credits ---------------------------------------------------------------------------
+
+    def _account(self, command: StageCommand) -> None:
+        match command:
+            case Listen() | EndTurn() | Speak():
+                window = self._windows.get(command.fence.session)
+                role = self.descriptor.role if self.descriptor is not None else ""
+                epoch = command.fence.epoch if is_output_side(command, role=role) else None
+                if window is not None and not window.take(command.operation, epoch):
+                    raise WindowFull(f"session {command.fence.session} has {WINDOW} operations under way")
+            case Acknowledge(session, number):
+                if session in self._windows:
+                    self._windows[session].acknowledged(number)
+            case Cancel(fence, following):
+                if fence.session in self._windows:
+                    self._windows[fence.session].voided(following.epoch)
+            case Open(fence):
+                self._windows[fence.session] = Window(WINDOW)
+
+    # --- what asyncio calls -------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._decoder = message_decoder()
+        self._outbox.clear()
+        self._outbox_bytes = 0
+        self._writable = True
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            messages = self._decoder.feed(data)
+        except LinkError as error:
+            self._break(error)
+            return
+        for message in messages:
+            self._take(message)
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        if self._closed:
+            return
+        was_ready = self.state == "ready"
+        self.state, self.descriptor = "lost", None
+        self.detail = str(exc) if exc is not None else "the stage closed the connection"
+        self._windows.clear()
+        self._reconnect()
+        if was_ready:
+            self._on_lost(self.detail)
+
+    # --- inside -------------------------------------------------------------------------------------------
+
+    def _take(self, message: FromStage) -> None:
+        match message:
+            case Output(fence, operation, number, _, last):
+                if last and fence.session in self._windows:
+                    self._windows[fence.session].ended(operation, number)
+                self._on_message(message)
+            case Hello(version, descriptor):
+                self._greeted(version, descriptor)
+            case Loading(progress):
+                self.state, self.detail = "loading", progress
+            case LoadFailed(_, reason):
+                self.state, self.detail = "failed", reason
+            case _:
+                if isinstance(message, Closed | Refused):
+                    self._windows.pop(message.fence.session, None)
+                self._on_message(message)
+
+    def _greeted(self, version: int, descriptor: Descriptor) -> None:
+        if version != LINK_VERSION:
+            self._break(LinkBroken(f"the stage speaks version {version}, this is {LINK_VERSION}"))
+            return
+        self.state, self.detail, self.descriptor = "ready", "", descriptor
+        self._pause_s = FIRST_PAUSE_S
+        self._on_ready(descriptor)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        if self._transport is None or not self._outbox or not self._writable:
+            return
+        frames, self._outbox = self._outbox, []
+        self._outbox_bytes = 0
+        self._transport.write(b"".join(frames))
+
+    def _break(self, error: LinkError) -> None:
+        log.error("stage_link.broken", code=error.code, reason=str(error))
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _reconnect(self) -> None:
+        if self._connecting is None or self._connecting.done():
+            self._connecting = self._loop.create_task(self._connect())
+
+    async def _connect(self) -> None:
+        while True:
+            if self.state != "connecting":
+                await asyncio.sleep(self._pause_s)
+                self._pause_s = min(LONGEST_PAUSE_S, self._pause_s * 1.5)
+            try:
+                await self._loop.create_unix_connection(lambda: self, self._path)
+                return
+            except OSError as error:
+                self.state, self.detail = "lost", error.strerror or "cannot connect"

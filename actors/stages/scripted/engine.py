@@ -1,0 +1,164 @@
+"""Answers by a script (script.py), on a virtual clock in tests and on the real one as a stage.
+
+As `--stage scripted` its settings are either `script`, the path of a TOML or JSON script, or the parts of one
+fixed answer: `text`, `tone_hz`, `tone_ms`, `delay_ms`, `transcript`.
+
+With `ScriptedEngine(script=…)` nothing happens until a test calls `advance(ms)`; even what is due at once
+waits for `advance(0)`, so that a test decides what comes before it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from antiphon.actors.stages.contract import (
+    CONTRACT_VERSION,
+    Descriptor,
+    Emit,
+    EndTurn,
+    EngineRefused,
+    Listen,
+    Speak,
+)
+from antiphon.actors.stages.scripted.script import Script, Step, Work, fixed_answer, read_script
+from antiphon.actors.stages.scripted.timeline import Timeline
+from antiphon.actors.window import is_output_side
+from antiphon.events.ids import Fence, SessionId
+
+
+class ScriptedSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    script: str = ""
+    text: str = "This is a scripted answer."
+    tone_hz: int = 440
+    tone_ms: int = 1000
+    delay_ms: int = 0
+    transcript: str = "scripted transcript"
+
+    def load(self) -> Script:
+        if self.script:
+            return read_script(Path(self.script))
+        return fixed_answer(
+            self.text,
+            tone_hz=self.tone_hz,
+            tone_ms=self.tone_ms,
+            delay_ms=self.delay_ms,
+            transcript=self.transcript,
+        )
+
+
+class ScriptedEngine:
+    """Follows `script` if given one (tests: the clock stands still), else the settings (the clock runs)."""
+
+    def __init__(
+        self, settings: dict[str, Any] | None = None, *, progress: object = None, script: Script | None = None
+    ) -> None:
+        self._runs = script is None
+        if script is None:
+            try:
+                script = msgspec.convert(settings or {}, ScriptedSettings).load()
+            except (msgspec.DecodeError, OSError) as error:
+                raise EngineRefused("bad_settings", f"[stage.scripted] {error}") from error
+        self._script = script
+        self._timeline = Timeline()
+        self._epochs: dict[SessionId, int] = {}
+        self._counts: dict[tuple[SessionId, str], int] = {}
+        self._changed = threading.Condition()
+        self._stopped = False
+        self.calls: list[tuple[str, Fence]] = []
+        """What was asked, in order: (method, fence). For tests; kept only while the clock is theirs."""
+        self.descriptor = Descriptor(
+            contract=CONTRACT_VERSION,
+            name="scripted",
+            role=script.role,
+            engine=f"scripted-{uuid.uuid4().hex[:12]}",
+            hears=script.hears,
+            transcribes=script.transcribes,
+            max_sessions=script.max_sessions,
+            must_not_repeat=script.must_not_repeat,
+        )
+
+    def start(self, emit: Emit) -> None:
+        self._emit = emit
+        if self._runs:
+            threading.Thread(target=self._run, name="scripted-clock", daemon=True).start()
+
+    def open(self, fence: Fence, config: dict[str, Any]) -> None:
+        self._note("open", fence)
+        self._epochs[fence.session] = fence.epoch
+
+    def listen(self, command: Listen) -> None:
+        self._asked("recognise" if command.whole else "listen", command)
+
+    def end_turn(self, command: EndTurn) -> None:
+        self._asked("end_turn", command)
+
+    def speak(self, command: Speak) -> None:
+        self._asked("speak", command)
+
+    def cancel(self, fence: Fence, next_fence: Fence) -> None:
+        self._note("cancel", fence)
+        self._epochs[fence.session] = next_fence.epoch
+
+    def close(self, fence: Fence) -> None:
+        self._note("close", fence)
+        self._epochs.pop(fence.session, None)
+        for counted in [key for key in self._counts if key[0] == fence.session]:
+            del self._counts[counted]
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+
+    def advance(self, ms: int) -> None:
+        """Move the clock and say what is due by then."""
+        until = self._timeline.now_ms + ms
+        for action in self._timeline.due(until):
+            action()
+
+    def _note(self, method: str, fence: Fence) -> None:
+        if not self._runs:
+            self.calls.append((method, fence))
+
+    def _asked(self, kind: str, command: Work) -> None:
+        self._note(kind, command.fence)
+        key = (command.fence.session, kind)
+        nth = self._counts[key] = self._counts.get(key, 0) + 1
+        reply = self._script.reply(kind, nth)
+        if reply is None:
+            return
+        if reply.raises:
+            raise RuntimeError("the script says that this call fails")
+        with self._changed:
+            at_ms = self._timeline.now_ms if not self._runs else _clock_ms()
+            for step in reply.steps:
+                at_ms += step.after_ms
+                for _ in range(step.times):
+                    self._timeline.plan(at_ms, partial(self._say, command, step))
+            self._changed.notify()
+
+    def _say(self, command: Work, step: Step) -> None:
+        fence = command.fence
+        void = self._epochs.get(fence.session, fence.epoch + 1) > fence.epoch
+        if step.late or not void or not is_output_side(command, role=self._script.role):
+            self._emit(fence, command.operation, step.says.body(command), last=step.last)
+
+    def _run(self) -> None:
+        with self._changed:
+            while not self._stopped:
+                for action in self._timeline.due(_clock_ms()):
+                    action()
+                following = self._timeline.next_ms()
+                self._changed.wait(None if following is None else max(0, following - _clock_ms()) / 1000)
+
+
+def _clock_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

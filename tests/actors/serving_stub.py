@@ -1,0 +1,20 @@
+"""A serving process in a few lines: answers every connection with its pid and its plan, as JSON."""
+
+import json
+import os
+import signal
+import socket
+import sys
+
+from antiphon.actors.lifeline import end_with_launcher, serving_plan
+
+if __name__ == "__main__":
+    plan = serving_plan()
+    end_with_launcher(plan.lifeline_fd, lambda: None)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    answer = json.dumps({"pid": os.getpid(), "stages": plan.stages, "settings": plan.settings})
+    with socket.socket(fileno=plan.listen_fd) as listening:
+        while True:
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(answer.encode())

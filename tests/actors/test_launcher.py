@@ -1,0 +1,123 @@
+"""The process tree of a server, with real processes: how it starts, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from antiphon.actors import loopback
+
+from .server_process import ServerProcess, eventually, is_alive, running_server
+
+
+@pytest.fixture
+def port() -> int:
+    return loopback.free_port()
+
+
+@pytest.fixture
+def server(port: int, tmp_path: Path) -> Iterator[ServerProcess]:
+    with running_server(port, tmp_path) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    "killed", [("launcher",), ("serving",), ("launcher", "serving"), ("admin",), ("admin", "launcher")]
+)
+def test_whatever_is_killed_nothing_is_left_and_the_next_start_works(
+    server: ServerProcess, killed: tuple[str, ...], port: int, tmp_path: Path
+) -> None:
+    pids = {"launcher": server.launcher.pid, "serving": server.serving_pid, "admin": server.admin_pid}
+    for name in killed:
+        os.kill(pids[name], signal.SIGKILL)
+
+    eventually(server.all_gone, within_s=2, what="every process of the server is gone")
+    with running_server(port, tmp_path) as again:
+        assert again.ask() is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_stop_it_ends_in_order_and_leaves_nothing(
+    server: ServerProcess, number: signal.Signals, tmp_path: Path
+) -> None:
+    server.launcher.send_signal(number)
+
+    assert server.launcher.wait(5) == 0
+    assert server.all_gone()
+    assert not list(tmp_path.glob("antiphon-*"))
+
+
+@pytest.mark.parametrize("killed", ["serving", "admin"])
+def test_it_fails_when_a_process_dies_that_must_not(server: ServerProcess, killed: str) -> None:
+    os.kill(server.serving_pid if killed == "serving" else server.admin_pid, signal.SIGKILL)
+
+    assert server.launcher.wait(5) == 1
+
+
+def test_no_process_listens_for_other_hosts(server: ServerProcess) -> None:
+    listening = loopback.listeners(server.everything)
+
+    assert len({found.port for found in listening}) >= 4  # ours, the Admin's, the logger's, the stage's
+    assert loopback.off_loopback(server.everything) == []
+
+
+def test_only_the_serving_process_holds_the_servers_socket(server: ServerProcess, port: int) -> None:
+    holders = {found.pid for found in loopback.listeners(server.everything) if found.port == port}
+
+    assert holders == {server.serving_pid}
+
+
+def test_a_stage_that_dies_is_started_again(server: ServerProcess) -> None:
+    before, killed = server.hello(), server.stage_pid
+    assert before is not None
+    os.kill(killed, signal.SIGKILL)
+    eventually(lambda: not is_alive(killed), within_s=2, what="the stage is dead")
+
+    after = eventually(server.hello, within_s=5, what="the stage is back")
+
+    assert after.descriptor.engine != before.descriptor.engine
+    assert is_alive(server.serving_pid)
+
+
+def test_the_serving_process_gets_its_settings_and_the_stages_sockets(server: ServerProcess) -> None:
+    about = server.ask()
+
+    assert about is not None
+    assert about["settings"] == {"greeting": "hello"}
+    assert list(about["stages"]) == ["echo"]
+
+
+def test_the_sockets_of_a_killed_server_are_cleared_away_by_the_next(
+    server: ServerProcess, port: int, tmp_path: Path
+) -> None:
+    stale = next(tmp_path.glob("antiphon-*"))
+    assert stale.stat().st_mode & 0o777 == 0o700
+    server.launcher.kill()
+    eventually(server.all_gone, within_s=2, what="every process of the server is gone")
+    assert stale.exists()
+
+    with running_server(port, tmp_path):
+        assert not stale.exists()
+
+
+def test_a_port_in_use_is_said_before_anything_is_started(port: int, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        started = subprocess.run(
+            [sys.executable, str(Path(__file__).with_name("launch_server.py")), str(port), str(tmp_path)],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+
+    assert started.returncode == 1
+    assert f"address_unavailable: cannot listen on 127.0.0.1 port {port}" in started.stderr
