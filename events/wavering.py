@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from .completion import Completion
 from .envelope import BlobRef, Draft, Stored
-from .errors import LogError, OutcomeUnknown, StoreFull
+from .errors import LogError, NoSuchSession, OutcomeUnknown, StoreFull
 from .ids import Seq, SessionId
 from .store import Ack, CaughtUp, Expect, Head, Lease, Log, SealedMark
 
@@ -114,7 +114,10 @@ class WaveringLog:
         return _Answer(Completion(), what, late=fate is Fate.LATE)
 
     def _would_store(self, lease: Lease, expected: Seq) -> bool:
-        head = self._inner.head(lease.session, incarnation=lease.incarnation)
+        try:
+            head = self._inner.head(lease.session, incarnation=lease.incarnation)
+        except NoSuchSession:
+            return False
         return (head.writer_epoch, head.next_seq, head.sealed) == (lease.writer_epoch, expected, False)
 
     def _kill(self, lease: Lease) -> None:

@@ -110,6 +110,7 @@ def _walk(data: bytes, seed: int, base: int) -> tuple[Frame | None, Frame | None
         at = frame.offset - base + FRAME_SIZE + len(frame.payload)
         if frame.flags & HAS_BLOB:
             unfinished = frame
-        if frame.flags & BATCH_END:
+        # A lower seq behind a higher one is not the log's: the disk had it there before.
+        if frame.flags & BATCH_END and (last is None or frame.seq >= last.seq):
             last, with_blob = frame, unfinished or with_blob
     return last, with_blob

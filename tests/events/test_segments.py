@@ -1,0 +1,70 @@
+"""The log on files keeps the contract."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.events.suite import LogSuite, StoreUnderTest
+
+from antiphon.events.errors import NoSuchSession, NotALog
+from antiphon.events.ids import SessionId
+from antiphon.events.segments.log import SegmentLog
+from antiphon.events.store import Expect
+
+
+def _now(run: object) -> None:
+    raise AssertionError("an inline append has nothing to deliver")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StoreUnderTest]:
+    logs = [SegmentLog(tmp_path, deliver=_now)]
+
+    def another() -> SegmentLog:
+        logs.append(SegmentLog(tmp_path, deliver=_now))
+        return logs[-1]
+
+    yield StoreUnderTest(logs[0], another, exclusive=True)
+    for log in logs:
+        log.close()
+
+
+class TestSegmentLog(LogSuite):
+    pass
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a\0b", "a b", "ä", "a\n", "x" * 129])
+def test_a_session_id_cannot_leave_the_store(store: StoreUnderTest, name: str) -> None:
+    with pytest.raises(ValueError):
+        store.open(SessionId(name))
+    with pytest.raises(NoSuchSession):
+        store.log.head(SessionId(name))
+    with pytest.raises(NoSuchSession):
+        store.log.read(SessionId(name))
+
+
+def test_a_store_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "STORE").write_text('{"format": 2, "id": "x"}')
+    with pytest.raises(NotALog, match="format 2"):
+        SegmentLog(tmp_path, deliver=_now)
+
+
+def test_nothing_stays_open_after_release_and_seal(store: StoreUnderTest) -> None:
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before = descriptors()
+    leases = [store.open(SessionId(f"s{n}"))[0] for n in range(10)]
+    assert descriptors() == before + 30
+    for lease in leases[:5]:
+        store.log.seal(lease, "done")
+    for lease in leases[5:]:
+        store.log.release(lease)
+    assert descriptors() == before
+
+
+def test_opening_needs_no_more_than_the_log_itself(store: StoreUnderTest, tmp_path: Path) -> None:
+    lease, _ = store.open(SessionId("s"), Expect.NEW)
+    names = sorted(path.name for path in (tmp_path / "sessions").glob("*/s/0/*"))
+    assert names == ["LOCK", "audio.blob", "events.log"]
+    store.log.release(lease)
