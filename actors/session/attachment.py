@@ -28,7 +28,7 @@ def detach(state: Session, command: Detach, at: Moment) -> list[Event]:
 
 
 def end_alone(state: Session, event: ClientDetached, at: Moment) -> list[Event]:
-    reason = "client" if event.reason == "closed" else "disconnected"
+    reason = {"closed": "client", "server": "shutdown"}.get(event.reason, "disconnected")
     return [SessionClosed(reason=reason)] if state.phase == "open" else []
 
 

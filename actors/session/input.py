@@ -31,7 +31,7 @@ from .refusals import InputBackpressure, NothingToCommit
 from .state import Input, Recognition, Session
 
 SHORTEST_COMMIT = ms_to_samples(100)
-LONGEST_BUFFER = 10 * 60 * SAMPLE_RATE
+LONGEST_BUFFER = 5 * 60 * SAMPLE_RATE
 
 
 def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event | Draft]:

@@ -35,6 +35,9 @@ from .state import Session, Voice
 PAUSE_MS = 200
 """Silence after which an utterance is worth recognising, before it is known to be over."""
 
+LONGEST_TURN = ms_to_samples(120_000)
+"""A turn that goes on for longer is closed all the same: no recogniser takes an endless utterance."""
+
 LATE_MS = 250
 """Grace beyond the silence duration for a client that has stopped sending."""
 
@@ -62,7 +65,10 @@ def walk(
         end += window
         if end <= voice.scored:
             continue  # said twice
-        if score >= detection.threshold_permille:
+        if speaking and onset is not None and end - onset >= LONGEST_TURN:
+            speaking, onset, run, silence, paused = False, None, 0, 0, False
+            crossings.append(Crossing("stopped", end))
+        elif score >= detection.threshold_permille:
             if paused:
                 crossings.append(Crossing("resumed", end))
             onset = end - window if onset is None else onset

@@ -1,0 +1,263 @@
+"""The sessions of one serving process: actors in an embedded simpleSystemBase, on the process's event loop.
+
+Everything here runs on the loop's thread. The host gives each session its actor, its clock, its timers and
+its way to the stages, and routes what stages say to the session they mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+from msgspec import Struct
+from thespian.actors import ActorExitRequest, ActorSystem
+
+from antiphon.events.ids import ItemId, SessionId
+from antiphon.events.store import Log
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import Abilities, Config
+
+from .runtime import Sink
+from .session import commands
+from .session.commands import StageRole
+from .session.timers import TimerName
+from .session_actor import Ask, Begin, FromStage, Retrieve, SessionActor, StageGone, Stop, TimerDue
+from .session_loop import Opening
+from .stage_link import StageLink
+from .stage_queue import StageQueue
+from .stages.contract import Acknowledge, Close, Descriptor, Open, StageCommand, StageMessage
+
+log = structlog.get_logger(__name__)
+
+
+class CannotOpen(Exception):
+    """No session can be opened now. `code`: `not_ready` or `resource_exhausted`; both are worth a retry."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+class Identity(Struct, frozen=True):
+    """What this process says of itself in every log it writes."""
+
+    code: str
+    boot: str
+    owner: str
+    projections: dict[str, int]
+
+
+class Hosted:
+    """One live session, as its attachment reaches it."""
+
+    __slots__ = ("_host", "_relief", "address", "id", "queues")
+
+    def __init__(self, host: SessionHost, session: SessionId, address: Any) -> None:
+        self._host, self.id, self.address = host, session, address
+        self.queues = {role: StageQueue(host.sender(role)) for role in host.links}
+        self._relief = asyncio.Event()
+
+    def ask(self, sink: Sink, command: commands.Command) -> None:
+        self._host.tell(self, Ask(sink, command))
+
+    def retrieve(self, sink: Sink, item: ItemId, client_event: str | None) -> None:
+        self._host.tell(self, Retrieve(sink, item, client_event))
+
+    @property
+    def behind(self) -> bool:
+        """Whether the stages are behind what the client has sent: stop reading from it."""
+        return any(queue.is_long for queue in self.queues.values())
+
+    async def relieved(self) -> None:
+        """Wait until the stages have caught up, or the session has ended."""
+        self._relief.clear()
+        await self._relief.wait()
+
+    def relieve(self) -> None:
+        self._relief.set()
+
+
+class SessionHost:
+    """Opens sessions and keeps them. Made on a running event loop; `close` ends it."""
+
+    def __init__(self, store: Log, sockets: Mapping[str, str], identity: Identity) -> None:
+        self._log, self._identity = store, identity
+        self._loop = asyncio.get_running_loop()
+        self._system = ActorSystem("simpleSystemBase", logDefs=False, transientUnique=True)
+        self._sessions: dict[SessionId, Hosted] = {}
+        self._wall_ns = 0
+        self._empty = asyncio.Event()
+        self.refused = 0
+        self.links: dict[StageRole, StageLink] = {}
+        roles: tuple[StageRole, ...] = ("model", "voice")
+        for role in roles:
+            if role in sockets:
+                self.links[role] = StageLink.connect(
+                    sockets[role],
+                    self._hear(role),
+                    on_ready=lambda descriptor: None,
+                    on_lost=self._lose(role),
+                )
+
+    # --- sessions -----------------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def model(self) -> Descriptor | None:
+        """The model stage's descriptor, once it is ready."""
+        return self.links["model"].descriptor
+
+    @property
+    def ready(self) -> bool:
+        return all(link.state == "ready" for link in self.links.values())
+
+    def abilities(self) -> Abilities:
+        """What a session opened now can do. Raises CannotOpen while a configured stage is not ready."""
+        model = self.model
+        if model is None or not self.ready:
+            raise CannotOpen("not_ready", "the stages are still loading; try again soon")
+        return Abilities(
+            stage=model.name,
+            hears=model.hears,
+            detects_voice="voice" in self.links,
+            transcribes=model.transcribes,
+            must_not_repeat=model.must_not_repeat,
+        )
+
+    def open(
+        self, sink: Sink, config: Config, attach: commands.Attach, *, mode: str, principal: str | None
+    ) -> Hosted:
+        """Open a session for an attachment, which is told everything from its first event on.
+
+        Raises CannotOpen; nothing was opened then.
+        """
+        try:
+            abilities = self.abilities()
+            limit = min(link.descriptor.max_sessions for link in self.links.values() if link.descriptor)
+            if self.live >= limit:
+                raise CannotOpen(
+                    "resource_exhausted", f"all {limit} conversations are taken; try again later"
+                )
+        except CannotOpen:
+            self.refused += 1
+            raise
+        session = SessionId(f"sess_{secrets.token_hex(12)}")
+        opening = Opening(
+            session,
+            self._log,
+            self,
+            self._identity.owner,
+            commands.OpenWriter(
+                writer_epoch=0,
+                code=self._identity.code,
+                boot=self._identity.boot,
+                projections=self._identity.projections,
+            ),
+            commands.OpenSession(
+                incarnation=0, mode=mode, abilities=abilities, config=config, principal=principal
+            ),
+        )
+        hosted = Hosted(self, session, self._system.createActor(SessionActor))
+        self._sessions[session] = hosted
+        self._empty.clear()
+        self.tell(hosted, Begin(opening, sink, attach))
+        return hosted
+
+    def tell(self, hosted: Hosted, message: object) -> None:
+        self._system.tell(hosted.address, message)
+
+    async def drain(self, reason: str, seconds: float) -> None:
+        """Close every session and wait until they are sealed, or `seconds` have passed."""
+        if not self._sessions:
+            return
+        for hosted in tuple(self._sessions.values()):
+            self.tell(hosted, Ask(None, commands.CloseSession(reason=reason)))
+        try:
+            await asyncio.wait_for(self._empty.wait(), seconds)
+        except TimeoutError:
+            log.warning("host.sessions_left_open", count=self.live)
+
+    def close(self) -> None:
+        for hosted in tuple(self._sessions.values()):
+            self.tell(hosted, Stop())
+        for link in self.links.values():
+            link.close()
+        self._system.shutdown()
+
+    # --- the Runtime of its actors ------------------------------------------------------------------------
+
+    def now(self) -> Moment:
+        self._wall_ns = max(self._wall_ns, time.time_ns())
+        return Moment(time.monotonic_ns(), self._wall_ns)
+
+    def later(self, session: SessionId, due_mono_ns: int, name: TimerName) -> None:
+        seconds = max(due_mono_ns - time.monotonic_ns(), 0) / 1e9
+        self._loop.call_later(seconds, self._fire, session, name)
+
+    def _fire(self, session: SessionId, name: TimerName) -> None:
+        hosted = self._sessions.get(session)
+        if hosted is not None:
+            self.tell(hosted, TimerDue(name))
+
+    def to_stage(self, stage: StageRole, command: StageCommand) -> None:
+        session = command.session if isinstance(command, Acknowledge) else command.fence.session
+        hosted = self._sessions.get(session)
+        if hosted is not None:
+            hosted.queues[stage].put(command)
+            if type(command) is Acknowledge and not hosted.behind:
+                hosted.relieve()
+
+    def sender(self, role: StageRole) -> Callable[[StageCommand], None]:
+        link = self.links[role]
+
+        def send(command: StageCommand) -> None:
+            if link.state == "ready":
+                link.send(command)
+            elif isinstance(command, Open | Close):
+                # The stage is gone: whoever waits for its answer must hear so, but not from inside a turn.
+                session = command.fence.session
+                self._loop.call_soon(self._tell_gone, session, role, link.detail)
+
+        return send
+
+    def ended(self, session: SessionId) -> None:
+        hosted = self._sessions.pop(session, None)
+        if hosted is None:
+            return
+        for link in self.links.values():
+            link.forget(session)
+        hosted.relieve()
+        # Not from inside the actor's own turn.
+        self._loop.call_soon(self._system.tell, hosted.address, ActorExitRequest())
+        if not self._sessions:
+            self._empty.set()
+
+    # --- what stages say ----------------------------------------------------------------------------------
+
+    def _hear(self, role: StageRole) -> Callable[[StageMessage], None]:
+        def hear(message: StageMessage) -> None:
+            hosted = self._sessions.get(message.fence.session)
+            if hosted is not None:
+                self.tell(hosted, FromStage(role, message))
+
+        return hear
+
+    def _lose(self, role: StageRole) -> Callable[[str], None]:
+        def lose(reason: str) -> None:
+            log.error("stage.lost", stage=role, reason=reason)
+            for session in tuple(self._sessions):
+                self._tell_gone(session, role, reason)
+
+        return lose
+
+    def _tell_gone(self, session: SessionId, role: StageRole, reason: str) -> None:
+        hosted = self._sessions.get(session)
+        if hosted is not None:
+            self.tell(hosted, StageGone(role, reason))

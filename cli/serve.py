@@ -1,0 +1,68 @@
+"""`antiphon serve`: run the server until it is told to stop."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(1, 65535), help="TCP port (8765).")
+@click.option("--host", help="Address to bind (127.0.0.1). Others need an API key.")
+@click.option("--data", type=click.Path(file_okay=False), help="Where the sessions' logs are kept.")
+@click.option("--stage", type=click.Choice(["cascade", "scripted", "echo"]), help="What answers.")
+@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file.")
+@click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the cascade's place.")
+@click.option("--llm-model", help="The model to ask for at --llm-url.")
+def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
+    """Serve conversations. The page to talk through is at http://HOST:PORT/.
+
+    Settings come from --config, then from ANTIPHON_* variables, then from these flags. API keys come from
+    ANTIPHON_KEYS or the file; the key for --llm-url from ANTIPHON_LLM_API_KEY.
+    """
+    from antiphon.actors.launcher import LaunchError, launch
+    from antiphon.web import logs
+    from antiphon.web.settings import SettingsError, load
+
+    try:
+        settings = load(config, flags=flags)
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from error
+    cascade = {"llm_url": llm_url, "llm_model": llm_model}
+    stages = dict(settings.stages)
+    stages["cascade"] = {**settings.stage_settings("cascade"), **{k: v for k, v in cascade.items() if v}}
+    settings = msgspec.structs.replace(settings, stages=stages)
+    logs.configure(settings.log_level)
+    click.echo(f"antiphon: http://{settings.host}:{settings.port}/  (stage: {settings.stage})", err=True)
+    try:
+        sys.exit(launch(_plan(settings)))
+    except LaunchError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _plan(settings: Any) -> Any:
+    from antiphon.actors.launcher import LaunchPlan, StagePlan
+
+    stages = [
+        StagePlan(name="model", engine=settings.stage, settings=settings.stage_settings(settings.stage))
+    ]
+    if _voice_detector_installed():
+        stages.append(StagePlan(name="voice", engine="vad", settings=settings.stage_settings("vad")))
+    return LaunchPlan(
+        host=settings.host,
+        port=settings.port,
+        data_dir=Path(settings.data),
+        stages=tuple(stages),
+        settings=msgspec.to_builtins(settings),
+    )
+
+
+def _voice_detector_installed() -> bool:
+    """Whether the [cascade] extra is there; without it server VAD is refused by name."""
+    from importlib.util import find_spec
+
+    return all(find_spec(name) is not None for name in ("onnxruntime", "silero_vad"))

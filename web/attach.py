@@ -1,0 +1,147 @@
+"""One client's connection to a session: projects what the session publishes, and reports what was sent.
+
+It never appends. What its socket accepted it tells the actor: at first audio, then at most every 250 ms,
+and when it goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+from msgspec.structs import replace
+
+from antiphon.actors.host import Hosted
+from antiphon.actors.runtime import Published, Retrieved
+from antiphon.actors.session import commands
+from antiphon.events.envelope import Stored
+from antiphon.events.ids import ResponseId
+from antiphon.events.vocabulary import EpochAdvanced, SessionClosed, SessionFailed
+from antiphon.projections.realtime import frames as f
+from antiphon.projections.realtime.errors import error
+from antiphon.projections.realtime.items import retrieved
+from antiphon.projections.realtime.step import View, step
+
+from .outbox import Letter, Outbox
+
+log = structlog.get_logger(__name__)
+
+REPORT_EVERY_S = 0.25
+
+CLOSE_CODES = {
+    "resource_exhausted": 1013,
+    "not_ready": 1013,
+    "stage_lost": 1012,
+    "too_many_errors": 1008,
+    "shutdown": 1001,
+}
+"""Why a session ended -> the close code. SDKs reconnect on 1001, 1011, 1012, 1013, never on 1000 or 1008."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class RealtimeAttachment:
+    """A plain Realtime client. Implements Sink; everything runs on the loop's thread."""
+
+    def __init__(self) -> None:
+        self.outbox = Outbox()
+        self.hosted: Hosted | None = None
+        self._view = View(attachment=1)
+        self._replies = 0
+        self._sent: dict[ResponseId, int] = {}
+        self._first: dict[ResponseId, int] = {}
+        self._reported_at = 0.0
+        self._report_later: asyncio.TimerHandle | None = None
+
+    # --- what the session says ----------------------------------------------------------------------------
+
+    def publish(self, batch: Sequence[Published]) -> None:
+        for published in batch:
+            stored = published.stored
+            self._view, frames = step(self._view, stored)
+            if isinstance(stored.event, EpochAdvanced):
+                self.outbox.take_back_audio()
+            for frame in frames:
+                self._put(frame, stored, published.payload)
+            self._close_after(stored)
+
+    def _put(self, frame: f.Frame, stored: Stored, payload: bytes | None) -> None:
+        if type(frame) is f.AudioDelta:
+            filled = replace(frame, delta=payload or b"")
+            until = getattr(stored.event, "until_sample", 0)
+            letter = Letter(_encode(filled).decode(), ResponseId(frame.response_id), until)
+            self.outbox.put(letter)
+        else:
+            self.outbox.put(Letter(_encode(frame).decode()))
+
+    def _close_after(self, stored: Stored) -> None:
+        match stored.event:
+            case SessionClosed(reason=reason):
+                self.outbox.close(CLOSE_CODES.get(reason, 1000), reason)
+            case SessionFailed(code=code):
+                self.outbox.close(CLOSE_CODES.get(code, 1011), code)
+
+    def answer(self, answer: Retrieved) -> None:
+        shown = retrieved(answer.entry, answer.state)
+        self.outbox.put(Letter(_encode(f.ItemRetrieved(event_id=self._reply_id(), item=shown)).decode()))
+
+    def refuse(self, code: str, message: str, client_event: str | None, parameter: str | None) -> None:
+        """An answer that no log holds. A question about a missing item has its own code in this dialect."""
+        if code == "item_not_found":
+            code = "item_retrieve_invalid_item_id"
+        frame = error(self._reply_id(), code, message, param=parameter, client_event=client_event)
+        self.outbox.put(Letter(_encode(frame).decode()))
+
+    def abort(self, code: str, message: str) -> None:
+        self.refuse(code, message, None, None)
+        self.outbox.close(CLOSE_CODES.get(code, 1011), code)
+
+    def _reply_id(self) -> str:
+        self._replies += 1
+        return f"event_reply_{self._replies}"
+
+    # --- what the socket took -----------------------------------------------------------------------------
+
+    def sent(self, letter: Letter) -> None:
+        """The socket accepted audio."""
+        response = letter.response
+        if response is None:
+            return
+        now = time.monotonic()
+        first = response not in self._first
+        if first:
+            self._first[response] = time.monotonic_ns()
+        self._sent[response] = letter.until_sample
+        if first or now - self._reported_at >= REPORT_EVERY_S:
+            self.report()
+        elif self._report_later is None:
+            loop = asyncio.get_running_loop()
+            self._report_later = loop.call_later(REPORT_EVERY_S, self.report)
+
+    def report(self) -> None:
+        """Tell the session what was sent since the last report."""
+        if self._report_later is not None:
+            self._report_later.cancel()
+            self._report_later = None
+        if self.hosted is None or not self._sent:
+            return
+        self._reported_at = time.monotonic()
+        sent, self._sent = self._sent, {}
+        for response, until in sent.items():
+            report = commands.ReportSent(
+                attachment=0,
+                response=response,
+                until_sample=until,
+                first_mono_ns=self._first[response],
+            )
+            self.hosted.ask(self, report)
+
+    def gone(self, reason: str, code: int | None) -> None:
+        """The connection ended: the last report, then the leave."""
+        self.report()
+        if self.hosted is not None:
+            self.hosted.ask(self, commands.Detach(attachment=0, reason=reason, code=code))
+            self.hosted = None

@@ -1,0 +1,81 @@
+"""Who may come in: Host and Origin first, then the key. Decided before a WebSocket is accepted.
+
+A browser page of another origin must not be able to talk to a server on the user's own machine, and a name
+that somebody else's DNS points here must not either. Keys come as `Authorization: Bearer`, as `api-key`,
+as the subprotocol `openai-insecure-api-key.KEY`, or as `api_key` in the query; they are compared in
+constant time and only a hash of them is ever kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
+
+from .settings import LOOPBACK, Settings
+
+SUBPROTOCOL_KEY = "openai-insecure-api-key."
+
+
+class Denied(Exception):
+    """Not let in. `status` is the HTTP status to answer with."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+class Doorkeeper:
+    """Checks requests against the settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.keys]
+        own = LOOPBACK if settings.host in (*LOOPBACK, "0.0.0.0", "::") else (settings.host,)
+        self._hosts = {name.lower() for name in (*own, *settings.hosts)}
+        self._any_host = settings.host in ("0.0.0.0", "::") and not settings.hosts
+        self._origins = {origin.lower().rstrip("/") for origin in settings.origins}
+
+    def admit(
+        self, headers: Mapping[str, str], subprotocols: Sequence[str] = (), query_key: str | None = None
+    ) -> str | None:
+        """The principal: a hash of the key, None where no key is asked for. Raises Denied."""
+        self.check_origin(headers)
+        if not self._keys:
+            return None
+        given = _key(headers, subprotocols, query_key)
+        if given is None:
+            raise Denied(401, "missing_api_key", "an API key is needed")
+        digest = hashlib.sha256(given.encode()).digest()
+        matches = [hmac.compare_digest(digest, known) for known in self._keys]  # all, in constant time
+        if not any(matches):
+            raise Denied(401, "invalid_api_key", "the API key is not known here")
+        return digest.hex()[:32]
+
+    def check_origin(self, headers: Mapping[str, str]) -> None:
+        """Refuse names that are not ours and pages that are not ours."""
+        host = headers.get("host", "").lower()
+        if not self._any_host and _hostname(f"//{host}") not in self._hosts:
+            raise Denied(403, "host_not_allowed", "this server does not answer to that host name")
+        origin = headers.get("origin", "").lower().rstrip("/")
+        if not origin or origin in self._origins:
+            return  # programs send none
+        if urlsplit(origin).netloc != host:
+            raise Denied(403, "origin_not_allowed", "pages of that origin may not connect")
+
+
+def _hostname(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _key(headers: Mapping[str, str], subprotocols: Sequence[str], query_key: str | None) -> str | None:
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and bearer:
+        return bearer.strip()
+    for protocol in subprotocols:
+        if protocol.startswith(SUBPROTOCOL_KEY):
+            return protocol.removeprefix(SUBPROTOCOL_KEY)
+    return headers.get("api-key") or query_key

@@ -1,0 +1,57 @@
+"""What the server measures of itself, in Prometheus' terms."""
+
+from __future__ import annotations
+
+import asyncio
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+FINE = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
+
+
+class Metrics:
+    """One registry per server, so that several can live in one process (tests)."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.live = Gauge("antiphon_sessions_live", "Sessions open now", registry=self.registry)
+        self.opened = Counter("antiphon_sessions_opened", "Sessions opened", registry=self.registry)
+        self.refused = Counter(
+            "antiphon_refusals", "Connections and commands refused", ["code"], registry=self.registry
+        )
+        self.loop_lag = Histogram(
+            "antiphon_loop_lag_seconds",
+            "How late the event loop runs what is due",
+            buckets=FINE,
+            registry=self.registry,
+        )
+        self.appends = Gauge("antiphon_log_appends", "Batches appended", registry=self.registry)
+        self.append_last = Gauge(
+            "antiphon_log_append_last_seconds", "Duration of the latest log write", registry=self.registry
+        )
+        self.append_peak = Gauge(
+            "antiphon_log_append_peak_seconds", "Longest log write so far", registry=self.registry
+        )
+        self.slow_writes = Gauge(
+            "antiphon_log_slow_writes", "Log writes slower than 5 ms", registry=self.registry
+        )
+        self.in_flight = Gauge(
+            "antiphon_stage_units_in_flight",
+            "Operations at a stage that are not in the log yet",
+            ["stage"],
+            registry=self.registry,
+        )
+        self.dropped = Counter(
+            "antiphon_input_frames_dropped", "Client frames that could not be used", registry=self.registry
+        )
+        self.outbox_dropped = Counter(
+            "antiphon_slow_clients", "Clients let go because they read too slowly", registry=self.registry
+        )
+
+    async def watch_loop(self, every: float = 0.1) -> None:
+        """Measure the loop's lag for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + every
+            await asyncio.sleep(every)
+            self.loop_lag.observe(max(loop.time() - due, 0.0))

@@ -1,0 +1,189 @@
+"""Client frames to commands, for one connection.
+
+Audio is collected to at least 80 ms before it becomes a command; whatever else the client asks goes behind
+what it sent before. An odd byte is half a sample and waits for its other half.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from antiphon.actors.session import commands as c
+from antiphon.events.ids import ItemId, ResponseId
+from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
+from antiphon.events.vocabulary import Item, Part
+
+from . import frames as f
+from .session import configure
+from .undecodable import Undecodable, client_event_of, explain
+
+LARGEST_FRAME = 15 * 1024 * 1024
+COLLECTED = SAMPLE_RATE * 80 // 1000 * BYTES_PER_SAMPLE
+LARGEST_PIECE = 10 * SAMPLE_RATE * BYTES_PER_SAMPLE
+
+_ITEM_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+_TEXT_PARTS = {"input_text": "input_text", "output_text": "output_text", "text": "output_text"}
+
+_decoder = msgspec.json.Decoder(f.ClientEvent)
+
+
+class AskItem(Struct, frozen=True):
+    """A question about an item: answered, not decided."""
+
+    item: ItemId
+    client_event: str | None
+
+
+Wish = c.Command | AskItem
+
+
+class RealtimeDecoder:
+    """Keeps what lies between frames: half a sample, and audio that is not 80 ms yet."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def read(self, text: str) -> list[Wish]:
+        """What the frame asks for, in order. Raises Undecodable; then nothing was asked."""
+        if len(text) > LARGEST_FRAME:
+            raise Undecodable("event_too_large", f"a frame holds at most {LARGEST_FRAME} bytes")
+        try:
+            frame = _decoder.decode(text)
+        except msgspec.DecodeError as error:
+            raise _unreadable(text, error) from error
+        except UnicodeEncodeError as error:
+            raise Undecodable("invalid_json", "the frame is not valid UTF-8") from error
+        if type(frame) is f.Append:
+            return self._append(frame)
+        wish = _WISHES[type(frame)](frame)
+        if isinstance(wish, c.ClearInput):
+            self._held.clear()
+        return [*self.flush(), wish]
+
+    def flush(self) -> list[Wish]:
+        """The whole samples collected so far, as commands."""
+        whole = len(self._held) - len(self._held) % BYTES_PER_SAMPLE
+        pcm = bytes(self._held[:whole])
+        del self._held[:whole]
+        return [
+            c.AppendAudio(pcm=pcm[start : start + LARGEST_PIECE])
+            for start in range(0, len(pcm), LARGEST_PIECE)
+        ]
+
+    def _append(self, frame: f.Append) -> list[Wish]:
+        audio = frame.audio
+        if not self._held and COLLECTED <= len(audio) <= LARGEST_PIECE and not len(audio) & 1:
+            return [c.AppendAudio(client_event=frame.event_id, pcm=audio)]
+        self._held += audio
+        return self.flush() if len(self._held) >= COLLECTED else []
+
+
+def _unreadable(text: str, error: msgspec.DecodeError) -> Undecodable:
+    kind, client_event = client_event_of(text)
+    if not isinstance(error, msgspec.ValidationError):
+        return explain(error, None)
+    if not isinstance(kind, str):
+        return Undecodable("invalid_json", "a frame is an object with a string `type`", "type", client_event)
+    if "Invalid value" in str(error) and "`$.type`" in str(error):
+        return Undecodable("unknown_event", f"there is no event of type {kind[:80]!r}", "type", client_event)
+    return explain(error, client_event)
+
+
+def _item(frame: f.ItemCreate) -> c.AddItem:
+    given = frame.item
+    if given.type not in ("message", "function_call", "function_call_output"):
+        raise Undecodable(
+            "invalid_value",
+            "items are message, function_call or function_call_output",
+            "item.type",
+            frame.event_id,
+        )
+    if given.id is not None and not _ITEM_ID.fullmatch(given.id):
+        raise Undecodable(
+            "invalid_value", "an item id is 1 to 128 of A-Z a-z 0-9 _ . : -", "item.id", frame.event_id
+        )
+    if given.type == "message" and given.role not in ("user", "assistant", "system"):
+        raise Undecodable("invalid_value", "a role is user, assistant or system", "item.role", frame.event_id)
+    previous = {None: "", "root": None}.get(frame.previous_item_id, frame.previous_item_id)
+    item = Item(
+        id=ItemId(given.id or ""),
+        kind=given.type,  # type: ignore[arg-type]  # checked above
+        role=given.role,  # type: ignore[arg-type]
+        content=tuple(_part(part, frame.event_id) for part in given.content),
+        call_id=given.call_id,
+        name=given.name,
+        arguments=given.arguments,
+        output=given.output,
+    )
+    return c.AddItem(
+        client_event=frame.event_id,
+        item=item,
+        previous=None if previous is None else ItemId(previous),
+    )
+
+
+def _part(part: f.Content, client_event: str | None) -> Part:
+    kind = _TEXT_PARTS.get(part.type)
+    if kind is None:
+        raise Undecodable(
+            "unsupported_content",
+            f"content of type {part.type[:40]!r} cannot be put into an item here; send text, or append audio",
+            "item.content",
+            client_event,
+        )
+    return Part(kind=kind, text=part.text or "")  # type: ignore[arg-type]  # one of _TEXT_PARTS
+
+
+def _create(frame: f.ResponseCreate) -> c.CreateResponse:
+    options = frame.response
+    if options.input:
+        raise Undecodable(
+            "unsupported_content",
+            "response.input is not served; create items instead",
+            "response.input",
+            frame.event_id,
+        )
+    modalities = options.output_modalities or options.modalities
+    if modalities is not None and not {"audio", "text"} >= set(modalities):
+        raise Undecodable(
+            "invalid_value", "modalities are audio and text", "response.output_modalities", frame.event_id
+        )
+    cap = options.max_output_tokens
+    return c.CreateResponse(
+        client_event=frame.event_id,
+        modalities=modalities,
+        instructions=options.instructions,
+        max_output_tokens=cap if isinstance(cap, int) and cap > 0 else None,
+        metadata=options.metadata,
+        in_history=options.conversation != "none",
+    )
+
+
+def _truncate(frame: f.ItemTruncate) -> c.TruncateItem:
+    return c.TruncateItem(
+        client_event=frame.event_id,
+        item=ItemId(frame.item_id),
+        audio_end_ms=int(max(min(frame.audio_end_ms, 1e9), -1)),
+        content_index=frame.content_index,
+    )
+
+
+_WISHES: dict[type[f.ClientFrame], Callable[[Any], Wish]] = {
+    f.Commit: lambda frame: c.CommitInput(client_event=frame.event_id),
+    f.Clear: lambda frame: c.ClearInput(client_event=frame.event_id),
+    f.SessionUpdate: lambda frame: configure(frame.session, frame.event_id),
+    f.ItemCreate: _item,
+    f.ItemRetrieve: lambda frame: AskItem(ItemId(frame.item_id), frame.event_id),
+    f.ItemDelete: lambda frame: c.RemoveItem(client_event=frame.event_id, item=ItemId(frame.item_id)),
+    f.ItemTruncate: _truncate,
+    f.ResponseCreate: _create,
+    f.ResponseCancel: lambda frame: c.CancelResponse(
+        client_event=frame.event_id,
+        response=None if frame.response_id is None else ResponseId(frame.response_id),
+    ),
+}

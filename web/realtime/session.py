@@ -1,0 +1,130 @@
+"""The client's session object: from the wire to a Configure command.
+
+Plain clients send whole defaults of other servers, so what is merely advice is accepted and shown back
+(voices, noise reduction, tracing); what would change the meaning of the audio is refused by name.
+`semantic_vad` is served by server VAD, its eagerness by the length of the silence.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from antiphon.actors.session.commands import Configure
+from antiphon.events.units import SAMPLE_RATE
+from antiphon.events.vocabulary import TurnDetection
+
+from . import frames as f
+from .undecodable import Undecodable, decode
+
+EAGER_SILENCE_MS = {"low": 800, "medium": 500, "auto": 500, "high": 300}
+
+
+def configure(raw: msgspec.Raw, client_event: str | None) -> Configure:
+    """Raises Undecodable; then nothing of the update counts."""
+    session = decode(raw, f.Session, "session", client_event)
+    echo = msgspec.json.decode(raw)
+    audio = session.audio or f.Audio()
+    audio_in, audio_out = audio.input or f.AudioIn(), audio.output or f.AudioOut()
+    _check_format(audio_in.format, "session.audio.input.format", client_event)
+    _check_format(audio_out.format, "session.audio.output.format", client_event)
+    return Configure(
+        client_event=client_event,
+        instructions=_or_empty(session.instructions),
+        voice=_voice(audio_out.voice),
+        output_modalities=_modalities(session.output_modalities),
+        turn_detection=_turn_detection(audio_in.turn_detection, client_event),
+        transcription=UNSET if audio_in.transcription is UNSET else audio_in.transcription is not None,
+        max_output_tokens=_tokens(session.max_output_tokens, client_event),
+        temperature=session.temperature,
+        echo=_echo(echo),
+    )
+
+
+def _echo(session: dict[str, Any]) -> dict[str, Any]:
+    """What may be shown back: not the identity of the session, which is ours."""
+    return {key: value for key, value in session.items() if key not in ("id", "object", "type", "model")}
+
+
+def _or_empty(value: str | UnsetType | None) -> str | UnsetType:
+    return "" if value is None else value
+
+
+def _voice(value: str | dict[str, Any] | UnsetType | None) -> str | UnsetType:
+    if isinstance(value, dict):
+        return str(value.get("id", ""))
+    return _or_empty(value)
+
+
+def _modalities(value: tuple[str, ...] | UnsetType | None) -> tuple[str, ...] | UnsetType:
+    return ("audio",) if value is None else value
+
+
+def _tokens(value: int | str | UnsetType | None, client_event: str | None) -> int | UnsetType | None:
+    if isinstance(value, int) and not 1 <= value <= 4096:
+        raise Undecodable(
+            "invalid_value",
+            "max_output_tokens is between 1 and 4096, or inf",
+            "session.max_output_tokens",
+            client_event,
+        )
+    return value if isinstance(value, int) or value is UNSET else None
+
+
+def _check_format(given: f.Format | UnsetType | None, parameter: str, client_event: str | None) -> None:
+    if not isinstance(given, f.Format):
+        return
+    if given.type != "audio/pcm" or given.rate not in (None, SAMPLE_RATE):
+        raise Undecodable(
+            "unsupported_audio_format",
+            f"audio is audio/pcm at {SAMPLE_RATE} Hz (mono, 16 bit); {given.type} at {given.rate} was asked",
+            parameter,
+            client_event,
+        )
+
+
+def _turn_detection(
+    given: f.TurnDetection | UnsetType | None, client_event: str | None
+) -> TurnDetection | UnsetType | None:
+    if not isinstance(given, f.TurnDetection):
+        return given
+    where = "session.audio.input.turn_detection"
+    if given.type not in ("server_vad", "semantic_vad"):
+        raise Undecodable(
+            "invalid_value",
+            "turn_detection is server_vad, semantic_vad or null",
+            f"{where}.type",
+            client_event,
+        )
+    default = TurnDetection()
+    silence = given.silence_duration_ms
+    if given.type == "semantic_vad":
+        silence = EAGER_SILENCE_MS.get(given.eagerness or "auto", default.silence_duration_ms)
+    threshold = default.threshold_permille / 1000 if given.threshold is None else given.threshold
+    if not (math.isfinite(threshold) and 0.0 < threshold <= 1.0):
+        raise Undecodable(
+            "invalid_value", "threshold is above 0 and at most 1", f"{where}.threshold", client_event
+        )
+    limits = {
+        "prefix_padding_ms": (given.prefix_padding_ms, default.prefix_padding_ms, 0, 5_000),
+        "silence_duration_ms": (silence, default.silence_duration_ms, 100, 10_000),
+        "min_speech_duration_ms": (given.min_speech_duration_ms, default.min_speech_ms, 32, 2_000),
+    }
+    times: dict[str, int] = {}
+    for name, (value, otherwise, least, most) in limits.items():
+        times[name] = otherwise if value is None else value
+        if not least <= times[name] <= most:
+            raise Undecodable(
+                "invalid_value", f"{name} is between {least} and {most}", f"{where}.{name}", client_event
+            )
+    return TurnDetection(
+        threshold_permille=max(round(threshold * 1000), 1),
+        prefix_padding_ms=times["prefix_padding_ms"],
+        silence_duration_ms=times["silence_duration_ms"],
+        min_speech_ms=times["min_speech_duration_ms"],
+        create_response=given.create_response is not False,
+        interrupt_response=given.interrupt_response is not False,
+    )

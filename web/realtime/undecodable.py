@@ -1,0 +1,69 @@
+"""Frames that cannot be read. They never reach the core, change nothing, and are answered at once.
+
+invalid_json        not JSON, or not an object
+unknown_event       no event of that `type`
+invalid_type        a member has the wrong type, or a needed one is missing; `param` names it
+invalid_value       a member's value is out of its range
+invalid_audio       `audio` is not base64
+event_too_large     the frame exceeds 15 MiB
+unsupported_audio_format, unsupported_content
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+
+class Undecodable(Exception):
+    """A frame that cannot be read, and what to tell its sender."""
+
+    def __init__(
+        self, code: str, message: str, param: str | None = None, client_event: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.param, self.client_event = code, message, param, client_event
+
+
+T = TypeVar("T")
+
+_PATH = re.compile(r" - at `\$\.?(.*?)`$")
+
+
+def decode(raw: msgspec.Raw | bytes, kind: type[T], prefix: str, client_event: str | None) -> T:
+    """Read a member. Raises Undecodable with the member's full path."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.DecodeError as error:
+        raise explain(error, client_event, prefix) from error
+
+
+def explain(error: msgspec.DecodeError, client_event: str | None, prefix: str = "") -> Undecodable:
+    """What msgspec found wrong, in the client's terms."""
+    text = str(error)
+    found = _PATH.search(text)
+    inner = found.group(1) if found else ""
+    message = text[: found.start()] if found else text
+    path = ".".join(part for part in (prefix, inner) if part) or None
+    missing = re.search(r"missing required field `(.+?)`", message)
+    if missing:
+        path = f"{path}.{missing.group(1)}" if path else missing.group(1)
+    if not isinstance(error, msgspec.ValidationError):
+        return Undecodable("invalid_json", f"the frame is not valid JSON: {text}", None, client_event)
+    if "base64" in message:
+        return Undecodable("invalid_audio", "audio is not valid base64", path, client_event)
+    return Undecodable("invalid_type", message, path, client_event)
+
+
+def client_event_of(text: str) -> tuple[Any, str | None]:
+    """`type` and `event_id` of a frame that could not be read as what it says it is."""
+    try:
+        read = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None, None
+    if not isinstance(read, dict):
+        return None, None
+    event = read.get("event_id")
+    return read.get("type"), event if isinstance(event, str) else None

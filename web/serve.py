@@ -1,0 +1,48 @@
+"""The serving process: `python -m antiphon.web.serve`, started by the launcher with a plan and a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+
+import msgspec
+import structlog
+import uvicorn
+import uvloop
+
+from antiphon.actors.lifeline import end_with_launcher, serving_plan
+
+from . import logs
+from .app import create_app
+from .realtime.decode import LARGEST_FRAME
+from .settings import Settings
+
+GRACE_S = 4
+
+
+def main() -> None:
+    plan = serving_plan()
+    settings = msgspec.convert(plan.settings, Settings)
+    logs.configure(settings.log_level)
+    listening = socket.socket(fileno=plan.listen_fd)
+    listening.setblocking(False)
+    config = uvicorn.Config(
+        create_app(settings, plan.stages),
+        ws="websockets-sansio",  # the cheapest per frame of uvicorn's three
+        ws_per_message_deflate=False,
+        ws_max_size=LARGEST_FRAME + 1024 * 1024,
+        http="h11",
+        access_log=False,  # it would write query strings, and they may hold keys
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    end_with_launcher(plan.lifeline_fd, lambda: signal.raise_signal(signal.SIGTERM))
+    structlog.get_logger(__name__).info("server.listening", host=settings.host, port=settings.port)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(uvicorn.Server(config).serve(sockets=[listening]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Server-owned settings: a TOML file, then the environment, then flags. Strict: an unknown name is an error.
+
+No client field raises any of them. Keys come from the environment or a file, never from the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+Stage = Literal["cascade", "scripted", "echo"]
+
+
+class SettingsError(Exception):
+    """The settings cannot be used; the message names the place and what was wanted."""
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything a server runs by. `stages` holds the `[stage.NAME]` tables, checked by the engines."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    data: str = "antiphon-data"
+    stage: Stage = "cascade"
+    model: str = ""
+    """The name clients see; unknown names that they ask for are served by this one."""
+    keys: tuple[str, ...] = ()
+    """API keys. Empty: no key is asked for, and only loopback addresses can be bound."""
+    origins: tuple[str, ...] = ()
+    """Web origins allowed beside the server's own, e.g. `https://app.example`."""
+    hosts: tuple[str, ...] = ()
+    """Host names the server answers to beside its address and `localhost`."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    stages: dict[str, dict[str, Any]] = {}
+
+    def stage_settings(self, name: str) -> dict[str, Any]:
+        return self.stages.get(name, {})
+
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+_ENVIRONMENT = {
+    "ANTIPHON_HOST": "host",
+    "ANTIPHON_PORT": "port",
+    "ANTIPHON_DATA": "data",
+    "ANTIPHON_STAGE": "stage",
+    "ANTIPHON_MODEL": "model",
+    "ANTIPHON_KEYS": "keys",
+    "ANTIPHON_ORIGINS": "origins",
+    "ANTIPHON_HOSTS": "hosts",
+    "ANTIPHON_LOG_LEVEL": "log_level",
+}
+_LISTS = ("keys", "origins", "hosts")
+
+
+def load(
+    config: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    flags: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read and check the settings. Raises SettingsError."""
+    merged = _from_file(config) if config is not None else {}
+    for variable, name in _ENVIRONMENT.items():
+        value = environment.get(variable)
+        if value:
+            merged[name] = [one for one in value.split(",") if one] if name in _LISTS else value
+    merged.update({name: value for name, value in (flags or {}).items() if value is not None})
+    try:
+        settings = msgspec.convert(merged, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"settings: {error}") from error
+    if settings.host not in LOOPBACK and not settings.keys:
+        raise SettingsError(
+            f"host {settings.host} is reachable from outside: set at least one API key (ANTIPHON_KEYS) first"
+        )
+    return settings
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    """The file's tables: top-level names as in Settings, `[stage.NAME]` for the engines."""
+    try:
+        read = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: {error}") from error
+    tables = read.get("stage")
+    if isinstance(tables, dict):
+        del read["stage"]
+        chosen = tables.pop("use", None)
+        read["stages"] = tables
+        if chosen is not None:
+            read["stage"] = chosen
+    if "keys_file" in read:
+        try:
+            lines = Path(read.pop("keys_file")).read_text("utf-8").split()
+        except OSError as error:
+            raise SettingsError(f"{path}: keys_file: {error}") from error
+        read["keys"] = [*read.get("keys", ()), *lines]
+    return read

@@ -1,0 +1,161 @@
+"""The WebSocket routes: let in, open, then read and write until either side is done."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import Any
+
+import structlog
+from litestar import WebSocket
+from litestar.exceptions import WebSocketDisconnect
+
+from antiphon.actors.host import CannotOpen, Hosted, SessionHost
+from antiphon.actors.session.commands import Attach
+from antiphon.events.vocabulary import Config, TurnDetection
+
+from .attach import RealtimeAttachment
+from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
+from .metrics import Metrics
+from .outbox import Letter
+from .realtime.decode import AskItem, RealtimeDecoder
+from .realtime.undecodable import Undecodable
+from .settings import Settings
+
+log = structlog.get_logger(__name__)
+
+MOST_UNDECODABLE = 100
+"""Unreadable frames within ten seconds after which a client is let go."""
+
+CLOSINGS = {1000: "closed", 1001: "closed", 1012: "server"}
+"""Close code -> why the connection ended; 1012 is ours, when the process is told to stop."""
+
+
+class RealtimeRoute:
+    """`/v1/realtime` for plain clients."""
+
+    def __init__(self, host: SessionHost, doors: Doorkeeper, settings: Settings, metrics: Metrics) -> None:
+        self._host, self._doors, self._settings, self._metrics = host, doors, settings, metrics
+
+    async def serve(self, socket: WebSocket[Any, Any, Any]) -> None:
+        try:
+            principal = self._doors.admit(
+                socket.headers, socket.scope["subprotocols"], socket.query_params.get("api_key")
+            )
+        except Denied as denied:
+            self._metrics.refused.labels(denied.code).inc()
+            await _deny(socket, denied)
+            return
+        offered = socket.scope["subprotocols"]
+        chosen = "realtime" if "realtime" in offered else _first_public(offered)
+        await socket.accept(subprotocols=chosen)
+        attachment = RealtimeAttachment()
+        try:
+            attachment.hosted = self._open(attachment, socket, principal)
+        except CannotOpen as refusal:
+            self._metrics.refused.labels(refusal.code).inc()
+            attachment.abort(refusal.code, refusal.message)
+            await _write(socket, attachment)
+            return
+        self._metrics.opened.inc()
+        await self._converse(socket, attachment, attachment.hosted)
+
+    def _open(
+        self, attachment: RealtimeAttachment, socket: WebSocket[Any, Any, Any], principal: str | None
+    ) -> Hosted:
+        abilities = self._host.abilities()
+        config = Config(
+            model=self._settings.model or abilities.stage,
+            turn_detection=TurnDetection() if abilities.detects_voice else None,
+        )
+        attach = Attach(dialect="realtime", client=socket.headers.get("user-agent", "")[:200])
+        return self._host.open(attachment, config, attach, mode="duplex", principal=principal)
+
+    async def _converse(
+        self, socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachment, hosted: Hosted
+    ) -> None:
+        """Read and write until one of the two ends; then the other is ended, and the session told why."""
+        reading = asyncio.create_task(self._read(socket, attachment, hosted))
+        writing = asyncio.create_task(_write(socket, attachment))
+        reason, code = "server", None
+        try:
+            done, _ = await asyncio.wait({reading, writing}, return_when=asyncio.FIRST_COMPLETED)
+            if reading in done:
+                reason, code = reading.result()
+            elif attachment.outbox.overflowed:
+                reason = "slow"
+                self._metrics.outbox_dropped.inc()
+        finally:
+            for task in (reading, writing):
+                task.cancel()
+            await asyncio.gather(reading, writing, return_exceptions=True)
+            attachment.gone(reason, code)
+
+    async def _read(
+        self, socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachment, hosted: Hosted
+    ) -> tuple[str, int | None]:
+        """Until the client goes: why, and its close code."""
+        decoder = RealtimeDecoder()
+        unreadable: list[float] = []
+        while True:
+            message = await socket.receive()
+            if message["type"] == "websocket.disconnect":
+                for wish in decoder.flush():
+                    if not isinstance(wish, AskItem):
+                        hosted.ask(attachment, wish)
+                code = message.get("code")
+                return CLOSINGS.get(code, "lost"), code
+            text = message.get("text")
+            try:
+                if not isinstance(text, str):
+                    raise Undecodable("invalid_json", "frames are JSON text, not binary")
+                wishes = decoder.read(text)
+            except Undecodable as bad:
+                self._metrics.dropped.inc()
+                attachment.refuse(bad.code, bad.message, bad.client_event, bad.param)
+                unreadable = [at for at in unreadable if at > time.monotonic() - 10] + [time.monotonic()]
+                if len(unreadable) > MOST_UNDECODABLE:
+                    attachment.abort("too_many_errors", "too many unreadable frames")
+                continue
+            for wish in wishes:
+                if isinstance(wish, AskItem):
+                    hosted.retrieve(attachment, wish.item, wish.client_event)
+                else:
+                    hosted.ask(attachment, wish)
+            if hosted.behind:
+                await hosted.relieved()
+
+
+async def _write(socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachment) -> None:
+    async def send(text: str) -> None:
+        await socket.send({"type": "websocket.send", "text": text, "bytes": None})
+
+    async def close(code: int, reason: str) -> None:
+        await socket.send({"type": "websocket.close", "code": code, "reason": reason})
+
+    def sent(letter: Letter) -> None:
+        attachment.sent(letter)
+
+    with contextlib.suppress(WebSocketDisconnect, OSError):
+        await attachment.outbox.run(send, close, sent)
+
+
+async def _deny(socket: WebSocket[Any, Any, Any], denied: Denied) -> None:
+    """Refuse before the upgrade, with a status and a body where the server can."""
+    body = b'{"error":{"type":"invalid_request_error","code":"%s","message":"%s"}}' % (
+        denied.code.encode(),
+        denied.message.encode(),
+    )
+    start = {
+        "type": "websocket.http.response.start",
+        "status": denied.status,
+        "headers": [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))],
+    }
+    await socket.send(start)  # type: ignore[arg-type]  # the ASGI extension is not in litestar's types
+    await socket.send({"type": "websocket.http.response.body", "body": body})  # type: ignore[arg-type]
+
+
+def _first_public(offered: list[str]) -> str | None:
+    """A subprotocol to answer with, never the one that carries the key."""
+    return next((name for name in offered if not name.startswith(SUBPROTOCOL_KEY)), None)
