@@ -118,6 +118,11 @@ class StageLink(asyncio.Protocol):
         elif self._outbox_bytes > BACKLOG_LIMIT:
             self._break(LinkBroken("the stage does not read"))
 
+    @property
+    def in_flight(self) -> int:
+        """Operations of all sessions at the stage that are not in the log yet."""
+        return sum(len(window) for window in self._windows.values())
+
     def forget(self, session: SessionId) -> None:
         """The session is no longer this process's: another writer took it over, or it was given up."""
         self._windows.pop(session, None)

@@ -39,7 +39,7 @@ class Window:
         return len(self._epochs)
 
     def has_ended(self, operation: Operation) -> bool:
-        """Whether the last output of `operation` was said."""
+        """Whether the last output of `operation` was said, or its epoch became void."""
         return operation in self._ended or operation <= self._forgotten
 
     def take(self, operation: Operation, epoch: int | None) -> bool:
@@ -54,11 +54,7 @@ class Window:
     def ended(self, operation: Operation, number: int) -> None:
         """The last output of `operation` is `number`. Said again: nothing happens."""
         self._ending[number] = operation
-        self._ended[operation] = None
-        if len(self._ended) > REMEMBERED:
-            oldest = next(iter(self._ended))
-            del self._ended[oldest]
-            self._forgotten = max(self._forgotten, oldest)
+        self._remember(operation)
 
     def acknowledged(self, number: int) -> None:
         """Everything up to `number` is in the log: its credits come back."""
@@ -69,3 +65,11 @@ class Window:
         """Output-side work of epochs before `epoch` is void: its credits come back."""
         for operation in [op for op, of in self._epochs.items() if of is not None and of < epoch]:
             del self._epochs[operation]
+            self._remember(operation)
+
+    def _remember(self, operation: Operation) -> None:
+        self._ended[operation] = None
+        if len(self._ended) > REMEMBERED:
+            oldest = next(iter(self._ended))
+            del self._ended[oldest]
+            self._forgotten = max(self._forgotten, oldest)
