@@ -30,9 +30,9 @@ class Begin(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True, gc=False):
-    """A client's command."""
+    """A client's command; the sink is None where the process itself asks."""
 
-    sink: Sink
+    sink: Sink | None
     command: commands.Command
 
 

@@ -143,7 +143,7 @@ class SessionLoop:
         self._sinks[number] = sink
         self._do(Asked(attach, number), sink)
 
-    def ask(self, sink: Sink, command: commands.Command) -> None:
+    def ask(self, sink: Sink | None, command: commands.Command) -> None:
         """A client's command. Its attachment's number is ours to know."""
         number = next((number for number, known in self._sinks.items() if known is sink), 0)
         if isinstance(command, commands.Detach | commands.ReportSent):

@@ -150,7 +150,9 @@ def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -
 def fold(state: Session, event: Event, at: Moment) -> Session:
     match event:
         case SessionOpened(incarnation=incarnation, abilities=abilities, config=config):
-            return replace(state, incarnation=incarnation, phase="open", abilities=abilities, config=config)
+            holding = frozenset({"model", "voice"} if abilities.detects_voice else {"model"})
+            opened = replace(state, incarnation=incarnation, phase="open", holding=holding)
+            return replace(opened, abilities=abilities, config=config)
         case SessionConfigured(config=config):
             return replace(state, config=config)
         case SessionClosed() | SessionFailed():
