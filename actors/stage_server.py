@@ -141,11 +141,19 @@ class StageServer:
                 self._write()
                 if self._desk is not None:
                     self._desk.expire()
-            if self._desk is not None:
-                self._desk.stop()
+            self._shut()
         except Exception:
             log.exception("stage.loop_failed")
             os._exit(1)  # half a stage would hold its sessions for ever; a new one re-primes them
+
+    def _shut(self) -> None:
+        """End the engine and every connection. The wake-up stays: an engine's thread may still post."""
+        if self._desk is not None:
+            self._desk.stop()
+        self._write()
+        for sock in (self._listening, *(connection.sock for connection in self._connections)):
+            sock.close()
+        self._selector.close()
 
     def _woke(self, _events: int) -> None:
         os.eventfd_read(self._wake)

@@ -1,0 +1,266 @@
+"""A link and a stage over a real socket: loading, ready, lost and back, and what crosses between."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from antiphon.actors.link import WINDOW, LinkNotReady, WindowFull
+from antiphon.actors.stage_link import StageLink
+from antiphon.actors.stage_server import StageServer
+from antiphon.actors.stages.contract import (
+    Acknowledge,
+    Cancel,
+    Cancelled,
+    Close,
+    Closed,
+    Descriptor,
+    Finished,
+    Listen,
+    Open,
+    Opened,
+    Output,
+    Said,
+    StageCommand,
+    StageMessage,
+)
+from antiphon.actors.stages.echo.engine import EchoEngine
+from antiphon.actors.stages.scripted.engine import ScriptedEngine
+from antiphon.actors.stages.scripted.script import Script
+from antiphon.events.ids import Operation
+
+from .desk_bench import SESSION, fence, speak
+
+
+@pytest.fixture
+def event_loop_policy() -> uvloop.EventLoopPolicy:
+    return uvloop.EventLoopPolicy()
+
+
+class Serving:
+    """The serving side: a link, and everything it called back with."""
+
+    def __init__(self, path: Path) -> None:
+        self.messages: list[StageMessage] = []
+        self.ready: list[Descriptor] = []
+        self.lost: list[str] = []
+        self._changed = asyncio.Event()
+        self.link = StageLink.connect(
+            str(path),
+            self._noting(self.messages),
+            on_ready=self._noting(self.ready),
+            on_lost=self._noting(self.lost),
+        )
+
+    def _noting(self, notes: list[Any]) -> Callable[[Any], None]:
+        def note(something: object) -> None:
+            notes.append(something)
+            self._changed.set()
+
+        return note
+
+    def send(self, *commands: StageCommand) -> None:
+        for command in commands:
+            self.link.send(command)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Looked at whenever something was called back, and now and then for what has no callback."""
+        async with asyncio.timeout(5):
+            while not condition():
+                self._changed.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), 0.005)
+
+    @property
+    def outputs(self) -> list[Output]:
+        return [message for message in self.messages if isinstance(message, Output)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "stage.sock"
+
+
+@pytest.fixture
+def server(path: Path) -> Iterator[StageServer]:
+    server = StageServer(path)
+    server.start()
+    yield server
+    server.stop(timeout_s=2)
+
+
+@pytest.fixture
+async def serving(path: Path, server: StageServer) -> AsyncIterator[Serving]:
+    serving = Serving(path)
+    yield serving
+    serving.link.close()
+
+
+@pytest.fixture
+async def echo(serving: Serving, server: StageServer) -> Serving:
+    """A link to a ready echo with the session open, on the loop that the server uses."""
+    assert isinstance(asyncio.get_running_loop(), uvloop.Loop)
+    server.ready(EchoEngine({}))
+    await serving.until(lambda: bool(serving.ready))
+    serving.send(Open(fence(), 1, {}))
+    await serving.until(lambda: bool(serving.messages))
+    return serving
+
+
+def heard(operation: int, pcm: bytes = b"\x01\x00") -> Listen:
+    return Listen(fence(), Operation(operation), operation, pcm)
+
+
+async def test_a_link_waits_for_a_stage_that_is_not_there_yet(path: Path) -> None:
+    serving = Serving(path)
+    with pytest.raises(LinkNotReady):
+        serving.send(Open(fence(), 1, {}))
+
+    server = StageServer(path)
+    server.start()
+    server.ready(EchoEngine({}))
+    await serving.until(lambda: bool(serving.ready))
+
+    assert serving.link.state == "ready"
+    assert serving.link.descriptor == serving.ready[0]
+    assert serving.lost == []
+    serving.link.close()
+    server.stop(timeout_s=2)
+
+
+async def test_a_loading_stage_tells_its_progress(serving: Serving, server: StageServer) -> None:
+    server.loading("reading the voices")
+    await serving.until(lambda: serving.link.detail == "reading the voices")
+
+    assert serving.link.state == "loading"
+    assert (server.phase, server.detail) == ("loading", "reading the voices")
+
+
+async def test_a_stage_that_cannot_load_says_why(serving: Serving, server: StageServer) -> None:
+    server.failed("not_installed", "engine 'cascade' needs onnxruntime")
+    await serving.until(lambda: serving.link.state == "failed")
+
+    assert serving.link.detail == "engine 'cascade' needs onnxruntime"
+    with pytest.raises(LinkNotReady):
+        serving.send(Open(fence(), 1, {}))
+
+
+async def test_audio_goes_through_an_echo_and_comes_back_unchanged(echo: Serving) -> None:
+    spoken = [bytes([number, 0]) * 1920 for number in range(20)]
+    echo.send(*[heard(number, pcm) for number, pcm in enumerate(spoken)])
+    await echo.until(lambda: len(echo.outputs) == 20)
+
+    assert [output.body.pcm for output in echo.outputs if isinstance(output.body, Said)] == spoken
+    assert [output.number for output in echo.outputs] == list(range(1, 21))
+
+
+async def test_an_utterance_larger_than_every_buffer_arrives_whole(echo: Serving) -> None:
+    spoken = bytes(range(256)) * 20_000
+    echo.send(heard(1, spoken))
+    await echo.until(lambda: bool(echo.outputs))
+
+    assert echo.outputs[0].body == Said(pcm=spoken)
+
+
+async def test_the_window_is_refused_before_anything_is_sent_and_reopens_with_the_log(echo: Serving) -> None:
+    echo.send(*[heard(number) for number in range(WINDOW)])
+    with pytest.raises(WindowFull):
+        echo.send(heard(WINDOW))
+    await echo.until(lambda: len(echo.outputs) == WINDOW)
+    with pytest.raises(WindowFull):
+        echo.send(heard(WINDOW))
+
+    echo.send(Acknowledge(SESSION, 1), heard(WINDOW))
+    await echo.until(lambda: len(echo.outputs) == WINDOW + 1)
+
+
+async def test_a_cancel_gives_the_window_back_at_once(serving: Serving, server: StageServer) -> None:
+    server.ready(ScriptedEngine(script=Script()))
+    await serving.until(lambda: bool(serving.ready))
+    serving.send(Open(fence(), 1, {}), *[speak(number) for number in range(WINDOW)])
+    serving.send(Cancel(fence(0), fence(1)), speak(WINDOW, 1))
+    await serving.until(lambda: any(isinstance(message, Cancelled) for message in serving.messages))
+
+    assert isinstance(serving.messages[0], Opened)
+
+
+async def test_a_scripted_stage_answers_on_the_real_clock(serving: Serving, server: StageServer) -> None:
+    server.ready(ScriptedEngine({"text": "Good morning.", "tone_ms": 10, "delay_ms": 5}))
+    await serving.until(lambda: bool(serving.ready))
+    serving.send(Open(fence(), 1, {}), speak(1))
+    await serving.until(lambda: bool(serving.outputs) and serving.outputs[-1].last)
+
+    said, finished = (output.body for output in serving.outputs)
+    assert isinstance(said, Said)
+    assert (said.text, len(said.pcm)) == ("Good morning.", 480)
+    assert finished == Finished()
+
+
+async def test_a_lost_stage_is_said_once_and_a_new_one_is_found(path: Path) -> None:
+    server = StageServer(path)
+    server.start()
+    server.ready(EchoEngine({}))
+    serving = Serving(path)
+    await serving.until(lambda: bool(serving.ready))
+    server.stop(timeout_s=2)
+    await serving.until(lambda: bool(serving.lost))
+    with pytest.raises(LinkNotReady):
+        serving.send(Open(fence(), 1, {}))
+
+    again = StageServer(path)
+    again.start()
+    again.ready(EchoEngine({}))
+    await serving.until(lambda: len(serving.ready) == 2)
+    serving.send(Open(fence(), 1, {}))
+    await serving.until(lambda: bool(serving.messages))
+
+    assert len(serving.lost) == 1
+    assert serving.ready[0].engine != serving.ready[1].engine
+    assert isinstance(serving.messages[-1], Opened)
+    serving.link.close()
+    again.stop(timeout_s=2)
+
+
+async def test_another_serving_process_takes_over_what_was_not_acknowledged(
+    echo: Serving, path: Path
+) -> None:
+    echo.send(heard(1), heard(2))
+    await echo.until(lambda: len(echo.outputs) == 2)
+    echo.send(Acknowledge(SESSION, 1))
+
+    other = Serving(path)
+    await other.until(lambda: bool(other.ready))
+    other.send(Open(fence(), 2, {}))
+    await other.until(lambda: bool(other.outputs))
+    echo.send(heard(3))
+    other.send(heard(4))
+    await other.until(lambda: len(other.outputs) == 2)
+
+    assert [(output.operation, output.number) for output in other.outputs] == [(2, 2), (4, 3)]
+    assert [output.operation for output in echo.outputs] == [1, 2]
+    other.link.close()
+
+
+async def test_noise_ends_that_connection_and_no_other(echo: Serving, path: Path) -> None:
+    reader, writer = await asyncio.open_unix_connection(str(path))
+    writer.write(b"\xff" * 64)
+    async with asyncio.timeout(5):
+        while await reader.read(4096):
+            pass
+    writer.close()
+
+    echo.send(heard(1))
+    await echo.until(lambda: bool(echo.outputs))
+
+
+async def test_a_closed_session_is_answered_and_may_be_opened_again(echo: Serving) -> None:
+    echo.send(Close(fence(), "done"))
+    await echo.until(lambda: isinstance(echo.messages[-1], Closed))
+    echo.send(Open(fence(), 2, {}))
+    await echo.until(lambda: isinstance(echo.messages[-1], Opened))
