@@ -1,1 +1,1 @@
-"""."""
+"""The client side of the wire. Imports nothing of ours."""

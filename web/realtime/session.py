@@ -87,44 +87,39 @@ def _check_format(given: f.Format | UnsetType | None, parameter: str, client_eve
 
 
 def _turn_detection(
-    given: f.TurnDetection | UnsetType | None, client_event: str | None
-) -> TurnDetection | UnsetType | None:
+    given: f.TurnDetection | None | UnsetType, client_event: str | None
+) -> TurnDetection | None | UnsetType:
     if not isinstance(given, f.TurnDetection):
         return given
-    where = "session.audio.input.turn_detection"
     if given.type not in ("server_vad", "semantic_vad"):
-        raise Undecodable(
-            "invalid_value",
-            "turn_detection is server_vad, semantic_vad or null",
-            f"{where}.type",
-            client_event,
-        )
+        raise _bad("type", "turn_detection is server_vad, semantic_vad or null", client_event)
     default = TurnDetection()
     silence = given.silence_duration_ms
     if given.type == "semantic_vad":
-        silence = EAGER_SILENCE_MS.get(given.eagerness or "auto", default.silence_duration_ms)
+        silence = EAGER_SILENCE_MS.get(given.eagerness or "auto")
     threshold = default.threshold_permille / 1000 if given.threshold is None else given.threshold
     if not (math.isfinite(threshold) and 0.0 < threshold <= 1.0):
-        raise Undecodable(
-            "invalid_value", "threshold is above 0 and at most 1", f"{where}.threshold", client_event
-        )
-    limits = {
-        "prefix_padding_ms": (given.prefix_padding_ms, default.prefix_padding_ms, 0, 5_000),
-        "silence_duration_ms": (silence, default.silence_duration_ms, 100, 10_000),
-        "min_speech_duration_ms": (given.min_speech_duration_ms, default.min_speech_ms, 32, 2_000),
-    }
-    times: dict[str, int] = {}
-    for name, (value, otherwise, least, most) in limits.items():
-        times[name] = otherwise if value is None else value
-        if not least <= times[name] <= most:
-            raise Undecodable(
-                "invalid_value", f"{name} is between {least} and {most}", f"{where}.{name}", client_event
-            )
+        raise _bad("threshold", "threshold is above 0 and at most 1", client_event)
+
+    def ms(name: str, value: int | None, otherwise: int, least: int, most: int) -> int:
+        chosen = otherwise if value is None else value
+        if not least <= chosen <= most:
+            raise _bad(name, f"{name} is between {least} and {most}", client_event)
+        return chosen
+
+    shortest = given.min_speech_duration_ms
     return TurnDetection(
         threshold_permille=max(round(threshold * 1000), 1),
-        prefix_padding_ms=times["prefix_padding_ms"],
-        silence_duration_ms=times["silence_duration_ms"],
-        min_speech_ms=times["min_speech_duration_ms"],
+        prefix_padding_ms=ms(
+            "prefix_padding_ms", given.prefix_padding_ms, default.prefix_padding_ms, 0, 5_000
+        ),
+        silence_duration_ms=ms("silence_duration_ms", silence, default.silence_duration_ms, 100, 10_000),
+        min_speech_ms=ms("min_speech_duration_ms", shortest, default.min_speech_ms, 32, 2_000),
         create_response=given.create_response is not False,
         interrupt_response=given.interrupt_response is not False,
     )
+
+
+def _bad(member: str, message: str, client_event: str | None) -> Undecodable:
+    where = f"session.audio.input.turn_detection.{member}"
+    return Undecodable("invalid_value", message, where, client_event)

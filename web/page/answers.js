@@ -1,0 +1,150 @@
+/**
+ * The assistant's side: what it says goes to the loudspeaker and to the transcript, and an interruption stops
+ * both at the same word.
+ *
+ * After an interruption the server is told how much was heard (`conversation.item.truncate`), so that its
+ * history holds what the user heard; not when everything received had been played. What still arrives of an
+ * interrupted answer is not played. If it does arrive, the server knows more than the user heard, and is told.
+ */
+
+import { Words } from "./heard.js";
+import { Decoder } from "./pcm.js";
+import { retrieve, truncate } from "./protocol.js";
+
+/** @typedef {import("./protocol.js").ServerEvent} ServerEvent */
+
+/**
+ * @typedef {object} Answer
+ * @property {string} response
+ * @property {Words} words
+ * @property {Decoder} decoder
+ * @property {number | null} cutMs what was heard when it was interrupted
+ * @property {number | null} kept characters that the server keeps, once it has said so
+ * @property {boolean} told the server knows `cutMs`
+ * @property {boolean} silent it is given as text only
+ */
+
+export class Answers {
+  /** The response that is being generated. @type {string | null} */
+  active = null;
+  /** @type {Map<string, Answer>} */
+  #answers = new Map();
+
+  /**
+   * @param {import("./playback.js").Playback} playback
+   * @param {import("./transcript.js").Transcript} transcript
+   * @param {(event: import("./protocol.js").ClientEvent) => void} send
+   */
+  constructor(playback, transcript, send) {
+    this.playback = playback;
+    this.transcript = transcript;
+    this.send = send;
+  }
+
+  /** What concerns answers; other events do nothing. @param {ServerEvent} event */
+  receive(event) {
+    this.#reactions[event.type]?.(event);
+  }
+
+  /**
+   * Fall silent at once.
+   * @param {string | null} response what else is cut, although it may have nothing queued
+   */
+  interrupt(response = this.active) {
+    const unplayed = new Map(this.playback.flush().map(({ item, heardMs }) => [item, heardMs]));
+    for (const [item, answer] of this.#answers) {
+      if (answer.cutMs !== null || !(unplayed.has(item) || answer.response === response)) continue;
+      if (answer.silent || !this.#begun(item, answer)) continue;
+      answer.cutMs = unplayed.get(item) ?? this.playback.heardMs(item);
+      if (unplayed.has(item)) this.#tell(item, answer);
+      this.transcript.interrupted(item, answer.cutMs, this.playback.receivedMs(item));
+    }
+  }
+
+  /** Show how far every answer has been heard. */
+  show() {
+    for (const [item, answer] of this.#answers) {
+      const settled = this.transcript.show(item, answer.words.text, this.#heard(item, answer));
+      const over = answer.words.complete && (answer.cutMs === null ? settled : answer.kept !== null);
+      if (over && answer.response !== this.active) this.#answers.delete(item);
+    }
+  }
+
+  /** @type {Record<string, (event: ServerEvent) => void>} */
+  #reactions = {
+    "response.created": ({ response }) => void (this.active = response.id),
+    "response.output_item.added": (event) => this.#itemAdded(event),
+    "response.output_audio_transcript.delta": (event) => this.#said(event),
+    "response.output_text.delta": (event) => this.#wrote(event),
+    "response.output_audio.delta": (event) => this.#sounded(event),
+    "response.done": (event) => this.#ended(event),
+    // Whoever has shortened an item, the server knows what it keeps.
+    "conversation.item.truncated": ({ item_id }) => this.#answers.has(item_id) && this.send(retrieve(item_id)),
+    "conversation.item.retrieved": (event) => this.#retrieved(event),
+  };
+
+  /** @param {ServerEvent} event */
+  #itemAdded({ response_id, item }) {
+    if (item.type !== "message") return;
+    const fresh = { cutMs: null, kept: null, told: false, silent: false };
+    this.#answers.set(item.id, { response: response_id, words: new Words(), decoder: new Decoder(), ...fresh });
+    this.transcript.answerBegan(item.id);
+  }
+
+  /** @param {ServerEvent} event */
+  #said({ item_id, delta }) {
+    this.#answers.get(item_id)?.words.add(delta, this.playback.receivedMs(item_id));
+  }
+
+  /** @param {ServerEvent} event */
+  #wrote(event) {
+    const answer = this.#answers.get(event.item_id);
+    if (answer) answer.silent = true;
+    this.#said(event);
+  }
+
+  /** @param {ServerEvent} event */
+  #sounded({ item_id, delta }) {
+    const answer = this.#answers.get(item_id);
+    if (!answer) return;
+    if (answer.cutMs === null) this.playback.play(item_id, answer.decoder.decode(delta));
+    else this.#tell(item_id, answer);
+  }
+
+  /** @param {ServerEvent} event */
+  #ended({ response }) {
+    if (this.active === response.id) this.active = null;
+    if (response.status === "cancelled") this.interrupt(response.id);
+    for (const [item, answer] of this.#answers) {
+      if (answer.response !== response.id) continue;
+      answer.words.complete = true;
+      this.transcript.answerEnded(item);
+    }
+  }
+
+  /** The server's own account of what was heard. @param {ServerEvent} event */
+  #retrieved({ item }) {
+    const answer = this.#answers.get(item.id);
+    const kept = item.content?.[0]?.transcript;
+    if (answer && typeof kept === "string" && answer.words.text.startsWith(kept)) answer.kept = kept.length;
+  }
+
+  /** An answer nothing of which has arrived is not interrupted: the server decides whether it will come.
+   * @type {(item: string, answer: Answer) => boolean} */
+  #begun(item, answer) {
+    return answer.words.complete || answer.words.text !== "" || this.playback.receivedMs(item) > 0;
+  }
+
+  /** @type {(item: string, answer: Answer) => number} */
+  #heard(item, answer) {
+    if (answer.silent) return answer.words.text.length;
+    return answer.kept ?? answer.words.heard(answer.cutMs ?? this.playback.heardMs(item), this.playback.receivedMs(item));
+  }
+
+  /** @type {(item: string, answer: Answer) => void} */
+  #tell(item, answer) {
+    if (answer.told || answer.cutMs === null) return;
+    answer.told = true;
+    this.send(truncate(item, answer.cutMs));
+  }
+}

@@ -1,0 +1,89 @@
+/** The Realtime protocol as far as the page speaks it: what it sends, and the shape of what it reads. */
+
+import { encode, RATE, toBase64 } from "./pcm.js";
+
+/**
+ * @typedef {object} Part
+ * @property {string} type
+ * @property {string | null} [transcript]
+ * @property {string} [text]
+ *
+ * @typedef {object} Item
+ * @property {string} id
+ * @property {string} type
+ * @property {string} [role]
+ * @property {Part[]} [content]
+ *
+ * @typedef {object} Response
+ * @property {string} id
+ * @property {string} status
+ * @property {{error?: {code?: string, message?: string}} | null} [status_details]
+ *
+ * @typedef {object} ServerError
+ * @property {string} message
+ * @property {string} [code]
+ * @property {string | null} [event_id]
+ *
+ * @typedef {object} ServerEvent an event from the server; each type has only some of the members
+ * @property {string} type
+ * @property {string} item_id
+ * @property {string} response_id
+ * @property {string} delta
+ * @property {string} transcript
+ * @property {Item} item
+ * @property {Response} response
+ * @property {ServerError} error
+ */
+
+/** @typedef {{type: string, [member: string]: unknown}} ClientEvent */
+
+const FORMAT = { type: "audio/pcm", rate: RATE };
+
+/** @returns {ClientEvent} */
+export const configure = () => ({
+  type: "session.update",
+  session: {
+    type: "realtime",
+    output_modalities: ["audio"],
+    audio: {
+      input: {
+        format: FORMAT,
+        transcription: { model: "default" },
+        turn_detection: { type: "server_vad", create_response: true, interrupt_response: true },
+      },
+      output: { format: FORMAT },
+    },
+  },
+});
+
+/** @type {(samples: Float32Array) => ClientEvent} */
+export const append = (samples) => ({
+  type: "input_audio_buffer.append",
+  audio: toBase64(encode(samples)),
+});
+
+/** @type {(item: string, text: string) => ClientEvent} */
+export const message = (item, text) => ({
+  type: "conversation.item.create",
+  item: { id: item, type: "message", role: "user", content: [{ type: "input_text", text }] },
+});
+
+/** @returns {ClientEvent} */
+export const respond = () => ({ type: "response.create" });
+
+/** @type {(response: string) => ClientEvent} */
+export const cancel = (response) => ({ type: "response.cancel", response_id: response });
+
+/** @type {(item: string, heardMs: number) => ClientEvent} */
+export const truncate = (item, heardMs) => ({
+  type: "conversation.item.truncate",
+  item_id: item,
+  content_index: 0,
+  audio_end_ms: heardMs,
+});
+
+/** @type {(item: string) => ClientEvent} */
+export const retrieve = (item) => ({ type: "conversation.item.retrieve", item_id: item });
+
+/** The server's way to say that an advisory request came too late; nothing to tell a person. */
+export const HARMLESS = new Set(["response_cancel_not_active", "item_retrieve_invalid_item_id"]);

@@ -1,0 +1,133 @@
+/**
+ * Both sides in writing. What is still to be heard is pale; what an interruption took away is struck out.
+ * Everything goes into the document as text.
+ */
+
+/** @typedef {{line: HTMLLIElement, heard: HTMLElement, rest: HTMLElement, note: HTMLElement}} Line */
+
+export class Transcript {
+  #list;
+  #scroller;
+  /** @type {Map<string, Line>} */
+  #lines = new Map();
+
+  /**
+   * @param {HTMLElement} list
+   * @param {HTMLElement} scroller
+   */
+  constructor(list, scroller) {
+    this.#list = list;
+    this.#scroller = scroller;
+  }
+
+  clear() {
+    this.#lines.clear();
+    this.#list.replaceChildren();
+  }
+
+  /** @param {string} item */
+  userBegan(item) {
+    const { line } = this.#line(item, "you");
+    line.dataset.state = "open";
+  }
+
+  /** @param {string} item */
+  userStopped(item) {
+    const { line, heard, note } = this.#line(item, "you");
+    line.dataset.state = "done";
+    if (!heard.textContent) note.textContent = "spoken";
+  }
+
+  /**
+   * @param {string} item
+   * @param {string} text empty when nothing was understood
+   */
+  userSaid(item, text) {
+    const { line, heard, note } = this.#line(item, "you");
+    line.dataset.state = "done";
+    heard.textContent = text.trim();
+    note.textContent = text.trim() ? "" : "nothing understood";
+    this.#follow();
+  }
+
+  /** @param {string} item */
+  answerBegan(item) {
+    const { line } = this.#line(item, "it");
+    line.dataset.state = "open";
+    line.setAttribute("aria-busy", "true");
+  }
+
+  /** @param {string} item */
+  answerEnded(item) {
+    const { line, heard, rest, note } = this.#line(item, "it");
+    line.dataset.state = line.dataset.state === "cut" ? "cut" : "done";
+    line.setAttribute("aria-busy", "false");
+    const isEmpty = !heard.textContent && !rest.textContent && !note.textContent;
+    if (isEmpty) note.textContent = "spoken without words";
+  }
+
+  /**
+   * @param {string} item
+   * @param {string} text
+   * @param {number} characters how much of it was heard
+   * @returns {boolean} whether all of it was
+   */
+  show(item, text, characters) {
+    const { heard, rest } = this.#line(item, "it");
+    const isNew = text.length !== (heard.textContent + rest.textContent).length;
+    if (isNew || heard.textContent.length !== characters) {
+      heard.textContent = text.slice(0, characters);
+      rest.textContent = text.slice(characters);
+    }
+    if (isNew) this.#follow();
+    return characters >= text.length;
+  }
+
+  /**
+   * @param {string} item
+   * @param {number} heardMs
+   * @param {number} receivedMs
+   */
+  interrupted(item, heardMs, receivedMs) {
+    const { line, note } = this.#line(item, "it");
+    line.dataset.state = "cut";
+    const seconds = (/** @type {number} */ ms) => (ms / 1000).toFixed(1);
+    note.textContent = `interrupted; heard ${seconds(heardMs)} of ${seconds(receivedMs)} s`;
+  }
+
+  /**
+   * @param {string} item
+   * @param {"you" | "it"} side
+   * @returns {Line}
+   */
+  #line(item, side) {
+    const known = this.#lines.get(item);
+    if (known) return known;
+    const line = document.createElement("li");
+    line.className = side;
+    const name = child(line, "span", "speaker");
+    name.textContent = side === "you" ? "You" : "Antiphon";
+    const words = child(line, "p", "words");
+    const made = { line, heard: child(words, "span", "heard"), rest: child(words, "span", "rest"), note: child(line, "small", "note") };
+    this.#lines.set(item, made);
+    this.#list.append(line);
+    this.#follow();
+    return made;
+  }
+
+  #follow() {
+    this.#scroller.scrollTop = this.#scroller.scrollHeight;
+  }
+}
+
+/**
+ * @param {HTMLElement} parent
+ * @param {string} tag
+ * @param {string} className
+ */
+function child(parent, tag, className) {
+  const made = document.createElement(tag);
+  made.className = className;
+  parent.append(made);
+  return made;
+}

@@ -1,0 +1,75 @@
+/** What a person is told when something does not work, and what they can do about it. */
+
+/** @typedef {import("./connection.js").Ending} Ending */
+/** @typedef {{says: string, wantsKey?: boolean}} Trouble */
+
+const OTHERWISE = "You can still type, or play a recording.";
+
+/** @type {Record<string, string>} by the name of the DOMException */
+const MICROPHONE = {
+  SecurityError:
+    "Browsers give the microphone only to pages from https or from localhost. Open this page through https, " +
+    "or forward the port to your own machine (ssh -L 8000:localhost:8000 …) and open it at http://localhost:8000. " +
+    OTHERWISE,
+  NotAllowedError:
+    "The microphone was refused. Allow it for this page in the browser's site settings, then press Talk again. " +
+    OTHERWISE,
+  NotFoundError: `No microphone was found. Connect one, then press Talk again. ${OTHERWISE}`,
+  NotReadableError:
+    "The microphone cannot be opened: another program may be using it. Close that program, then press Talk " +
+    `again. ${OTHERWISE}`,
+};
+
+/** @type {(error: unknown) => Trouble} */
+export const microphoneTrouble = (error) => ({
+  says:
+    (error instanceof DOMException && MICROPHONE[error.name]) ||
+    `The microphone cannot be used (${error instanceof Error ? error.message : "unknown reason"}). ${OTHERWISE}`,
+});
+
+export const MICROPHONE_LOST = { says: `The microphone was disconnected. ${OTHERWISE}` };
+export const NOT_SOUND = { says: "This file cannot be read as sound. Try a WAV, MP3 or Ogg file." };
+export const UNREACHABLE = { says: "The server does not answer. Check that it is running, then press Talk again." };
+export const BAD_KEY = { says: "This key contains characters that a browser cannot send.", wantsKey: true };
+
+/** @type {(frames: number) => Trouble} */
+export const slowNetwork = (frames) => ({
+  says: `The network is slower than speech: ${frames} pieces of what you said were not sent.`,
+});
+
+/** @type {(message: string | undefined) => Trouble} */
+export const failedTrouble = (message) => ({ says: `The answer failed: ${message ?? "the server did not say why"}.` });
+
+const AT_CAPACITY = { says: "The server is at capacity. Try again in a moment." };
+
+/** @type {Record<number, Trouble>} by close code */
+const CLOSINGS = {
+  1001: { says: "The server is going away. Press Talk to start again." },
+  1008: { says: "The server refused the conversation. If it wants a key, type it below.", wantsKey: true },
+  1012: { says: "The server is restarting. Press Talk in a moment to start again." },
+  1013: AT_CAPACITY,
+};
+
+/** @type {Record<string, Trouble>} by error code */
+const ERRORS = {
+  resource_exhausted: AT_CAPACITY,
+  session_expired: { says: "The conversation has reached its longest duration. Press Talk to start a new one." },
+};
+
+/**
+ * Why the socket ended. A refused upgrade tells a page nothing, not even its status: most often it is the key.
+ * @param {Ending} ending
+ * @param {boolean} hadKey
+ * @returns {Trouble}
+ */
+export function closingTrouble({ opened, code, reason }, hadKey) {
+  if (!opened && hadKey) return { says: "The server refused the connection. Check the key.", wantsKey: true };
+  if (!opened) return { says: "The server refused the connection. If it wants a key, type it below.", wantsKey: true };
+  const known = CLOSINGS[code];
+  if (known) return known;
+  if (reason) return { says: `The server ended the conversation: ${reason}` };
+  return { says: "The connection was lost. Press Talk to start again." };
+}
+
+/** @type {(error: import("./protocol.js").ServerError) => Trouble} */
+export const errorTrouble = ({ code, message }) => (code && ERRORS[code]) || { says: message };
