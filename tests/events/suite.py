@@ -426,8 +426,6 @@ class Following:
         store.append(lease, 3, [text(3), text(4)])
         assert [await _seq(from_middle), await _seq(from_middle)] == [3, 4]
         assert await _seq(from_beyond) == 4
-        await from_middle.aclose()
-        await from_beyond.aclose()
 
     async def test_follow_of_a_sealed_log_still_says_that_it_caught_up(self, store: StoreUnderTest) -> None:
         lease, _ = store.open(fresh_session())

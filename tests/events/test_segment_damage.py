@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.events.drafts import as_stored, audio, opened, text
+from tests.events.stores import inline
 
 from antiphon.events.envelope import Draft
 from antiphon.events.errors import Corrupt, OutcomeUnknown, Sealed, StoreFull
@@ -54,7 +55,7 @@ class Disk:
         return self._life / "audio.blob"
 
     def open(self, files: Files = Files()) -> tuple[SegmentLog, Lease, int]:
-        log = SegmentLog(self.root, deliver=lambda run: run(), files=files)
+        log = inline(self.root, files)
         self.logs.append(log)
         lease, head = log.open(S, expect=Expect.RESUME, owner="the test")
         return log, lease, head.next_seq
@@ -70,11 +71,11 @@ class Disk:
 
     def read(self) -> list[int]:
         """Without a lock: the seqs there are, each checked."""
-        log = SegmentLog(self.root, deliver=lambda run: run())
+        log = inline(self.root)
         return check(log)
 
     def _fill(self) -> Iterator[None]:
-        log = SegmentLog(self.root, deliver=lambda run: run())
+        log = inline(self.root)
         lease, _ = log.open(S, expect=Expect.NEW, owner="the test")
         yield
         for first, batch in zip(FIRSTS, BATCHES, strict=False):
@@ -180,7 +181,7 @@ def test_any_damaged_byte_in_the_middle_is_named_and_nothing_is_repaired(disk: D
         damaged = events[:at] + bytes([events[at] ^ (1 << at % 8)]) + events[at + 1 :]
         disk.put(damaged, blobs)
         batch = max(n for n, (size, _) in enumerate(disk.ends) if size <= at)
-        log = SegmentLog(disk.root, deliver=lambda run: run())
+        log = inline(disk.root)
         reading = log.read(S)
         for n in range(FIRSTS[batch]):
             assert as_stored(DRAFTS[n], next(reading))
@@ -201,13 +202,14 @@ def test_a_frame_gone_from_the_middle_is_corrupt(disk: Disk) -> None:
         disk.read()
 
 
-def test_a_random_bit_anywhere_is_never_served_as_something_else(disk: Disk) -> None:
+@pytest.mark.parametrize("flips", [300, pytest.param(10_000, marks=pytest.mark.campaign)])
+def test_a_random_bit_anywhere_is_never_served_as_something_else(disk: Disk, flips: int) -> None:
     events, blobs = disk.whole
     rng = random.Random(7)
-    for _ in range(300):
+    for _ in range(flips):
         at = rng.randrange(disk.ends[0][0], len(events))
         disk.put(events[:at] + bytes([events[at] ^ (1 << rng.randrange(8))]) + events[at + 1 :], blobs)
-        log = SegmentLog(disk.root, deliver=lambda run: run())
+        log = inline(disk.root)
         try:
             seqs = [stored.seq for stored in log.read(S) if as_stored(DRAFTS[stored.seq], stored)]
         except Corrupt:
@@ -249,24 +251,25 @@ def test_a_sealed_log_whose_end_is_damaged_does_not_become_writable(disk: Disk) 
 
 
 class Failing:
-    """A disk that takes `room` bytes and then answers `code`, once."""
+    """A disk that takes `room` bytes and then answers `code`, once. `meanwhile` is called just before."""
 
-    def __init__(self, room: int, code: int) -> None:
-        self.room, self.code, self.failed = room, code, False
-        self.armed = False
+    def __init__(self, room: int, code: int, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.room, self.code, self.meanwhile = room, code, meanwhile
+        self.armed = self.failed = False
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
         if not self.armed or self.failed:
             return os.write(fd, data)
         if self.room == 0:
             self.failed = True
+            self.meanwhile()
             raise OSError(self.code, os.strerror(self.code))
         taken = os.write(fd, bytes(data)[: self.room])
         self.room -= taken
         return taken
 
-    def files(self, **more: Callable[..., None]) -> Files:
-        return Files(write=self.write, **more)
+    def files(self, truncate: Callable[[int, int], None] = os.ftruncate) -> Files:
+        return Files(write=self.write, truncate=truncate)
 
 
 def _sizes(disk: Disk) -> tuple[int, int]:
@@ -283,12 +286,13 @@ def _rooms(disk: Disk) -> range:
 def test_a_disk_full_at_any_byte_of_a_batch_leaves_no_trace_of_it(disk: Disk, code: int) -> None:
     for room in _rooms(disk):
         disk.put(disk.whole[0][: disk.ends[4][0]], disk.whole[1][: disk.ends[4][1]])
-        failing = Failing(room, code)
+        seen: list[list[int]] = []
+        failing = Failing(room, code, meanwhile=lambda seen=seen: seen.append(disk.read()))  # type: ignore[misc]
         log, lease, next_seq = disk.open(failing.files())
         failing.armed = True
         assert isinstance(log.append(lease, Seq(next_seq), BATCHES[4]).error, StoreFull)
         assert _sizes(disk) == disk.ends[4]
-        assert len(disk.read()) == next_seq
+        assert seen == [list(range(next_seq))]
         # Room was made: the same lease goes on.
         log.append(lease, Seq(next_seq), BATCHES[4]).result()
         assert _sizes(disk) == disk.ends[5]
@@ -330,7 +334,7 @@ def test_a_disk_full_at_any_byte_of_a_new_session_lets_it_be_opened_later(tmp_pa
         failing = Failing(room, errno.ENOSPC)
         failing.armed = True
         session = SessionId(f"s{room}")
-        log = SegmentLog(tmp_path, deliver=lambda run: run(), files=failing.files())
+        log = inline(tmp_path, failing.files())
         try:
             lease, _ = log.open(session, expect=Expect.NEW, owner="the test")
         except StoreFull:

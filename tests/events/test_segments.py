@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.events.stores import Threaded, inline
 from tests.events.suite import LogSuite, StoreUnderTest
 
 from antiphon.events.errors import NoSuchSession, NotALog
@@ -12,16 +13,12 @@ from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect
 
 
-def _now(run: object) -> None:
-    raise AssertionError("an inline append has nothing to deliver")
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[StoreUnderTest]:
-    logs = [SegmentLog(tmp_path, deliver=_now)]
+    logs = [inline(tmp_path)]
 
     def another() -> SegmentLog:
-        logs.append(SegmentLog(tmp_path, deliver=_now))
+        logs.append(inline(tmp_path))
         return logs[-1]
 
     yield StoreUnderTest(logs[0], another, exclusive=True)
@@ -31,6 +28,23 @@ def store(tmp_path: Path) -> Iterator[StoreUnderTest]:
 
 class TestSegmentLog(LogSuite):
     pass
+
+
+class TestSegmentLogOnASlowDisk(LogSuite):
+    """Every append goes through the writer thread."""
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[StoreUnderTest]:
+        stores = [Threaded(tmp_path)]
+
+        def another() -> SegmentLog:
+            stores.append(Threaded(tmp_path))
+            return stores[-1].log
+
+        yield StoreUnderTest(stores[0].log, another, exclusive=True, settle=stores[0].settle)
+        for store in stores:
+            store.settle()
+            store.log.close()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a\0b", "a b", "ä", "a\n", "x" * 129])
@@ -46,7 +60,7 @@ def test_a_session_id_cannot_leave_the_store(store: StoreUnderTest, name: str) -
 def test_a_store_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "STORE").write_text('{"format": 2, "id": "x"}')
     with pytest.raises(NotALog, match="format 2"):
-        SegmentLog(tmp_path, deliver=_now)
+        inline(tmp_path)
 
 
 def test_nothing_stays_open_after_release_and_seal(store: StoreUnderTest) -> None:

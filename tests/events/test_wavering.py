@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 from tests.events.drafts import text
 from tests.events.suite import LogSuite, StoreUnderTest
 
+from antiphon.events.completion import Completion
 from antiphon.events.errors import OutcomeUnknown, StoreFull
 from antiphon.events.ids import Seq, SessionId
 from antiphon.events.memory import MemoryLog
-from antiphon.events.store import Expect
+from antiphon.events.store import Ack, Expect, Lease
 from antiphon.events.wavering import Fate, WaveringLog
 
 S = SessionId("s")
@@ -25,7 +26,7 @@ class TestAlwaysLate(LogSuite):
     pass
 
 
-def _open(*fates: Fate) -> tuple[WaveringLog, object]:
+def _open(*fates: Fate) -> tuple[WaveringLog, Lease]:
     log = WaveringLog(MemoryLog(), iter(fates).__next__)
     lease, _ = log.open(S, expect=Expect.NEW, owner="the test")
     return log, lease
@@ -72,11 +73,13 @@ def test_after_an_unknown_outcome_only_reopening_helps(fate: Fate, there: int) -
 def test_a_writer_that_reopens_loses_nothing_that_was_acknowledged(data: st.DataObject) -> None:
     log = WaveringLog(MemoryLog(), lambda: data.draw(st.sampled_from(Fate)))
     lease, head = log.open(S, expect=Expect.NEW, owner="the test")
-    seq, acked, answered = 0, set(), []
+    seq = 0
+    acked: set[int] = set()
+    answered: list[int] = []
     for n in range(data.draw(st.integers(0, 12))):
         completion = log.append(lease, Seq(seq), [text(n)])
 
-        def note(done: object, n: int = n) -> None:
+        def note(done: Completion[Ack], n: int = n) -> None:
             answered.append(n)
             if done.error is None:
                 acked.add(n)
