@@ -35,6 +35,8 @@ class Stats:
 
 
 class Lane:
+    """The way of all appends of one store to the disk. All but `_work` and what it runs is the owner's."""
+
     def __init__(self, deliver: Deliver, clock: Callable[[], float], slow_limit: int) -> None:
         self.stats = Stats()
         self._deliver, self._clock = deliver, clock

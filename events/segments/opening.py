@@ -52,7 +52,8 @@ def _is_sealed(life: Life) -> bool:
         next_seq, sealed = reader.head()
         if not sealed and not os.stat(life.events).st_mode & stat.S_IWUSR:
             # Sealing makes the file read-only: without this a damaged seal would look like a torn tail.
-            raise Corrupt(life.events, offset=reader.size(), seq=next_seq - 1, reason="the seal is damaged")
+            before = next_seq - 1 if next_seq else None
+            raise Corrupt(life.events, offset=reader.size(), seq=before, reason="the seal is damaged")
     return sealed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from types import TracebackType
 
 import msgspec
@@ -101,15 +102,14 @@ class Reader:
         except msgspec.MsgspecError as error:
             if not first:
                 return None
-            raise Corrupt(
-                self._life.events, offset=frame.offset, seq=frame.seq - 1, reason=f"not an event ({error})"
-            ) from error
+            before, reason = frame.seq - 1 if frame.seq else None, f"not an event ({error})"
+            raise Corrupt(self._life.events, offset=frame.offset, seq=before, reason=reason) from error
 
-    def _audio_end(self) -> float:
+    def _audio_end(self) -> int:
         try:
             return os.stat(self._life.audio).st_size
         except FileNotFoundError:  # erased: the events stay readable
-            return float("inf")
+            return sys.maxsize
 
 
 def _blob_end(ref: BlobRef | None) -> int:

@@ -27,7 +27,15 @@ REMEMBERED = 64
 """Batches back from the end within which a repeated append is recognised."""
 
 _WRITER_OPENED = b"\x95" + msgspec.msgpack.encode(WriterOpened.__name__)
-_body_of_writer_opened = msgspec.msgpack.Decoder(tuple[str, int, object, object, WriterOpened]).decode
+
+
+class _Epoch(Struct):
+    """All that recovery reads of a WriterOpened, of whatever version."""
+
+    writer_epoch: int
+
+
+_epoch_of = msgspec.msgpack.Decoder(tuple[str, int, object, object, _Epoch]).decode
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -78,7 +86,7 @@ def _find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Fram
                 if audio_end > audio_size:
                     return found, batches
             elif frame.payload[: len(_WRITER_OPENED)] == _WRITER_OPENED:
-                found.writer_epoch = _body_of_writer_opened(frame.payload)[4].writer_epoch
+                found.writer_epoch = _epoch_of(frame.payload)[4].writer_epoch
             if frame.flags & BATCH_END:
                 found.next_seq, found.events_end, found.audio_end = frame.seq + 1, _end(frame), audio_end
                 batches.append(batch)

@@ -54,11 +54,11 @@ class Writer:
             )
         if self.sealed:
             return Completion.failed(Sealed(lease.session))
-        if expected != self._next:
-            return self._repeated(expected, drafts) or Completion.failed(
-                WrongSequence(lease.session, expected=expected, actual=self._next)
-            )
         try:
+            if expected != self._next:
+                return self._repeated(expected, drafts) or Completion.failed(
+                    WrongSequence(lease.session, expected=expected, actual=self._next)
+                )
             batch = self._encode(drafts, expected, self._events_end, self._audio_end)
         except TooLarge as error:
             return Completion.failed(error)

@@ -250,6 +250,8 @@ class Refusing:
         lease, _ = store.open(fresh_session())
         store.append(lease, 0, [text(0), audio(1)])
         other_blob = Draft(audio(1).event, audio(1).at, blob=payload(9, 64))
+        too_large = [audio(0, MAX_BLOB + 1), audio(1)]
+        assert isinstance(store.refusal(lease, 0, too_large), (TooLarge, WrongSequence))
         for other in ([text(0)], [text(0), other_blob], [text(0), audio(1), text(2)], [text(9), audio(1)]):
             assert isinstance(store.refusal(lease, 0, other), WrongSequence)
         assert isinstance(store.refusal(lease, 1, [audio(1)]), WrongSequence)
