@@ -205,6 +205,7 @@ class StageLink(asyncio.Protocol):
                 self.state, self.detail = "loading", progress
             case LoadFailed(_, reason):
                 self.state, self.detail = "failed", reason
+                log.error("stage.not_loaded", reason=reason)
             case _:
                 if isinstance(message, Closed | Refused):
                     self._windows.pop(message.fence.session, None)

@@ -27,6 +27,8 @@ def heard_text(played: Played) -> str:
 
     Inside a marked piece the position is interpolated over its characters: engines give no finer times.
     """
+    if not played.marks:
+        return ""
     if played.generated == 0:
         return "".join(mark.text for mark in played.marks) if played.ended and played.cap_ms is None else ""
     limit = ms_to_samples(heard_ms(played))

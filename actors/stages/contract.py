@@ -26,7 +26,7 @@ CONTRACT_VERSION = 1
 
 
 class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a stage is and can do; said once, when its engine is ready, and validated before the first open."""
+    """What a stage is and can do; said once, when its engine is ready, and validated before any open."""
 
     contract: int
     name: str
@@ -96,7 +96,7 @@ class Speak(Command, frozen=True, tag="speak"):
 
 
 class Cancel(Command, frozen=True, tag="cancel"):
-    """Everything output-side of an epoch before `next.epoch` is void. Idempotent; a late one only cleans up."""
+    """All output-side work of epochs before `next.epoch` is void. Idempotent; a late one only cleans up."""
 
     fence: Fence
     next: Fence

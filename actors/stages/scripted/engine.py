@@ -1,7 +1,7 @@
 """Answers by a script (script.py), on a virtual clock in tests and on the real one as a stage.
 
 As `--stage scripted` its settings are either `script`, the path of a TOML or JSON script, or the parts of one
-fixed answer: `text`, `tone_hz`, `tone_ms`, `delay_ms`, `transcript`.
+fixed answer: `text`, `tone_hz`, `tone_ms`, `delay_ms`, `transcript`. `load_ms` is how long it takes to load.
 
 With `ScriptedEngine(script=…)` nothing happens until a test calls `advance(ms)`; even what is due at once
 waits for `advance(0)`, so that a test decides what comes before it.
@@ -41,6 +41,7 @@ class ScriptedSettings(Struct, frozen=True, forbid_unknown_fields=True):
     tone_ms: int = 1000
     delay_ms: int = 0
     transcript: str = "scripted transcript"
+    load_ms: int = 0
 
     def load(self) -> Script:
         if self.script:
@@ -63,7 +64,9 @@ class ScriptedEngine:
         self._runs = script is None
         if script is None:
             try:
-                script = msgspec.convert(settings or {}, ScriptedSettings).load()
+                chosen = msgspec.convert(settings or {}, ScriptedSettings)
+                time.sleep(chosen.load_ms / 1000)
+                script = chosen.load()
             except (msgspec.DecodeError, OSError) as error:
                 raise EngineRefused("bad_settings", f"[stage.scripted] {error}") from error
         self._script = script

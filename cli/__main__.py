@@ -1,0 +1,5 @@
+"""`python -m antiphon.cli` is `antiphon`."""
+
+from .main import main
+
+main()

@@ -1,0 +1,95 @@
+"""A real server for tests: `antiphon serve` on a free port, with its whole process tree."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+START_S = 60.0
+
+
+class RunningServer:
+    """One `antiphon serve`. `base` is http://127.0.0.1:PORT."""
+
+    def __init__(
+        self, data: Path, *, stage: str, port: int, arguments: tuple[str, ...], env: dict[str, str]
+    ) -> None:
+        self.data, self.port = data, port
+        self.base = f"http://127.0.0.1:{port}"
+        self._log = (data.parent / f"serve-{port}.log").open("ab")
+        command = [sys.executable, "-m", "antiphon.cli", "serve", "--stage", stage]
+        self.process = subprocess.Popen(
+            [*command, "--port", str(port), "--data", str(data), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            env={**os.environ, **env},
+        )
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        with httpx.Client(trust_env=False, timeout=5) as client:
+            return client.get(self.base + path, **options)
+
+    def wait(self, path: str, status: int = 200, seconds: float = START_S) -> float:
+        """Seconds until `path` answers with `status`."""
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            if self.process.poll() is not None:
+                raise AssertionError(f"the server ended with {self.process.returncode}: {self.log()}")
+            with contextlib.suppress(httpx.HTTPError):
+                if self.get(path).status_code == status:
+                    return time.monotonic() - began
+            time.sleep(0.02)
+        raise AssertionError(f"{path} did not answer {status} within {seconds} s: {self.log()}")
+
+    def wait_until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+        """Ask again until the condition holds."""
+        began = time.monotonic()
+        while not condition():
+            if time.monotonic() - began > seconds:
+                raise AssertionError(f"not so within {seconds} s: {self.log()}")
+            time.sleep(0.01)
+
+    def log(self) -> str:
+        return Path(self._log.name).read_text("utf-8", "replace")[-4000:]
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        code = self.process.wait(20)
+        self._log.close()
+        return code
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def running(
+    data: Path,
+    *arguments: str,
+    stage: str = "echo",
+    env: dict[str, str] | None = None,
+    port: int | None = None,
+    ready: bool = True,
+) -> Iterator[RunningServer]:
+    """A server that is ready (unless told otherwise), and that is gone afterwards."""
+    server = RunningServer(data, stage=stage, port=port or free_port(), arguments=arguments, env=env or {})
+    try:
+        server.wait("/health" if ready else "/live")
+        yield server
+    finally:
+        server.stop()

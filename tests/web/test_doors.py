@@ -1,0 +1,89 @@
+"""Who may come in, and how they are told that they may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.serving import RunningServer, running
+from websockets.exceptions import InvalidStatus
+
+from antiphon.web.settings import SettingsError, load
+
+from .wire import wire
+
+
+@pytest.fixture(scope="module")
+def guarded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    data = tmp_path_factory.mktemp("guarded") / "data"
+    with running(data, env={"ANTIPHON_KEYS": "open-sesame,another"}) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"additional_headers": {"Authorization": "Bearer open-sesame"}},
+        {"additional_headers": {"authorization": "bearer another"}},
+        {"additional_headers": {"api-key": "open-sesame"}},
+        {"subprotocols": ["realtime", "openai-insecure-api-key.open-sesame"]},
+    ],
+)
+async def test_a_key_comes_by_header_or_by_subprotocol(
+    guarded_server: RunningServer, options: dict[str, Any]
+) -> None:
+    async with wire(guarded_server, **options) as client:
+        await client.next("session.created")
+        assert client.socket.subprotocol == ("realtime" if "subprotocols" in options else None)
+
+
+async def test_a_key_may_stand_in_the_query_and_never_in_the_log(guarded_server: RunningServer) -> None:
+    async with wire(guarded_server, "?api_key=open-sesame") as client:
+        await client.next("session.created")
+    assert "sesame" not in guarded_server.log()
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        ({}, 401),
+        ({"additional_headers": {"Authorization": "Bearer close-sesame"}}, 401),
+        ({"additional_headers": {"Authorization": "Basic open-sesame"}}, 401),
+        (
+            {"additional_headers": {"Authorization": "Bearer open-sesame"}, "origin": "https://evil.example"},
+            403,
+        ),
+    ],
+)
+async def test_who_may_not_come_in_is_told_before_the_upgrade(
+    guarded_server: RunningServer, options: dict[str, Any], status: int
+) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        async with wire(guarded_server, **options):
+            pass
+    assert refused.value.response.status_code == status
+    assert b'"code"' in (refused.value.response.body or b"")
+
+
+async def test_the_page_of_the_server_itself_may_connect(echo_server: RunningServer) -> None:
+    async with wire(echo_server, origin=f"http://127.0.0.1:{echo_server.port}") as client:
+        await client.next("session.created")
+
+
+def test_a_foreign_name_for_this_machine_is_not_served(echo_server: RunningServer) -> None:
+    assert echo_server.get("/live", headers={"host": "rebound.example"}).status_code == 403
+    assert echo_server.get("/live", headers={"host": f"localhost:{echo_server.port}"}).status_code == 200
+
+
+def test_an_address_that_others_reach_needs_a_key() -> None:
+    with pytest.raises(SettingsError, match="API key"):
+        load(environment={"ANTIPHON_HOST": "0.0.0.0"})
+    assert load(environment={"ANTIPHON_HOST": "0.0.0.0", "ANTIPHON_KEYS": "k"}).keys == ("k",)
+
+
+def test_settings_are_strict() -> None:
+    with pytest.raises(SettingsError, match="prot"):
+        load(environment={}, flags={"prot": 1})
+    with pytest.raises(SettingsError, match="port"):
+        load(environment={"ANTIPHON_PORT": "many"})
