@@ -54,7 +54,7 @@ export class Answers {
     const unplayed = new Map(this.playback.flush().map(({ item, heardMs }) => [item, heardMs]));
     for (const [item, answer] of this.#answers) {
       if (answer.cutMs !== null || !(unplayed.has(item) || answer.response === response)) continue;
-      if (answer.silent || !this.#begun(item, answer)) continue;
+      if (answer.silent || !this.#hasBegun(item, answer)) continue;
       answer.cutMs = unplayed.get(item) ?? this.playback.heardMs(item);
       if (unplayed.has(item)) this.#tell(item, answer);
       this.transcript.interrupted(item, answer.cutMs, this.playback.receivedMs(item));
@@ -64,9 +64,8 @@ export class Answers {
   /** Show how far every answer has been heard. */
   show() {
     for (const [item, answer] of this.#answers) {
-      const settled = this.transcript.show(item, answer.words.text, this.#heard(item, answer));
-      const over = answer.words.complete && (answer.cutMs === null ? settled : answer.kept !== null);
-      if (over && answer.response !== this.active) this.#answers.delete(item);
+      this.transcript.show(item, answer.words.text, this.#heard(item, answer));
+      if (this.#isOver(item, answer)) this.#answers.delete(item);
     }
   }
 
@@ -86,8 +85,15 @@ export class Answers {
   /** @param {ServerEvent} event */
   #itemAdded({ response_id, item }) {
     if (item.type !== "message") return;
-    const fresh = { cutMs: null, kept: null, told: false, silent: false };
-    this.#answers.set(item.id, { response: response_id, words: new Words(), decoder: new Decoder(), ...fresh });
+    this.#answers.set(item.id, {
+      response: response_id,
+      words: new Words(),
+      decoder: new Decoder(),
+      cutMs: null,
+      kept: null,
+      told: false,
+      silent: false,
+    });
     this.transcript.answerBegan(item.id);
   }
 
@@ -118,7 +124,7 @@ export class Answers {
     for (const [item, answer] of this.#answers) {
       if (answer.response !== response.id) continue;
       answer.words.complete = true;
-      this.transcript.answerEnded(item);
+      this.transcript.answerEnded(item, this.playback.receivedMs(item));
     }
   }
 
@@ -126,19 +132,28 @@ export class Answers {
   #retrieved({ item }) {
     const answer = this.#answers.get(item.id);
     const kept = item.content?.[0]?.transcript;
-    if (answer && typeof kept === "string" && answer.words.text.startsWith(kept)) answer.kept = kept.length;
+    if (!answer || typeof kept !== "string") return;
+    answer.kept = answer.words.text.startsWith(kept) ? kept.length : this.#heard(item.id, answer);
   }
 
-  /** An answer nothing of which has arrived is not interrupted: the server decides whether it will come.
+  /** Whether nothing about it can change any more. @type {(item: string, answer: Answer) => boolean} */
+  #isOver(item, answer) {
+    if (!answer.words.complete) return false;
+    if (answer.cutMs !== null) return answer.kept !== null || !answer.told;
+    return this.playback.heardMs(item) >= this.playback.receivedMs(item);
+  }
+
+  /** What has not begun to arrive is not interrupted: the server decides whether it will.
    * @type {(item: string, answer: Answer) => boolean} */
-  #begun(item, answer) {
-    return answer.words.complete || answer.words.text !== "" || this.playback.receivedMs(item) > 0;
+  #hasBegun(item, answer) {
+    return answer.words.text !== "" || this.playback.receivedMs(item) > 0;
   }
 
   /** @type {(item: string, answer: Answer) => number} */
   #heard(item, answer) {
     if (answer.silent) return answer.words.text.length;
-    return answer.kept ?? answer.words.heard(answer.cutMs ?? this.playback.heardMs(item), this.playback.receivedMs(item));
+    const heardMs = answer.cutMs ?? this.playback.heardMs(item);
+    return answer.kept ?? answer.words.heard(heardMs, this.playback.receivedMs(item));
   }
 
   /** @type {(item: string, answer: Answer) => void} */

@@ -54,7 +54,7 @@ let recording = null;
 
 // --- what happens -----------------------------------------------------------------------------------------
 
-const hooks = { transcript, guard, step, trouble: tell, health: showHealth, recordingEnded };
+const hooks = { transcript, guard, step, trouble: tell, loading, health: showHealth, recordingEnded };
 
 /** @param {import("./phases.js").Step} happened */
 function step(happened) {
@@ -65,7 +65,13 @@ function step(happened) {
   talk.textContent = isOver(phase) ? "Talk" : "Stop";
   interrupt.disabled = phase !== "thinking" && phase !== "speaking";
   mute.disabled = !isConnected(phase);
-  if (happened === "ready") tell({ says: "" });
+  if (happened === "ready") keyForm.hidden = true;
+}
+
+/** @param {import("./health.js").Health} health */
+function loading(health) {
+  step("loading");
+  showHealth(health);
 }
 
 /** @param {import("./words.js").Trouble} what */
@@ -76,10 +82,10 @@ function tell({ says, wantsKey }) {
 }
 
 /** @param {import("./health.js").Health} health */
-function showHealth({ notice, status, stages = {} }) {
+function showHealth({ notice, stages = {} }) {
   const loading = element("loading", HTMLUListElement);
   const waiting = Object.entries(stages).filter(([, stage]) => stage.state !== "ready");
-  loading.hidden = waiting.length === 0 || status === "ok";
+  loading.hidden = waiting.length === 0;
   const lines = waiting.map(([name, { state, progress }]) => {
     const line = document.createElement("li");
     const share = typeof progress === "number" ? `${Math.round(progress * 100)} %` : (progress ?? "");
@@ -184,7 +190,6 @@ for (const [id, set] of /** @type {const} */ ([
 }
 
 key.value = sessionStorage.getItem(KEY) ?? "";
-keyForm.hidden = !key.value;
 setInterval(() => {
   conversation?.show();
   levels.push(conversation?.levels() ?? { you: 0, it: 0 });

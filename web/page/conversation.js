@@ -5,7 +5,8 @@ import { Connection } from "./connection.js";
 import { untilReady } from "./health.js";
 import { Hearing } from "./hearing.js";
 import { Playback } from "./playback.js";
-import { cancel, configure, HARMLESS, message, respond } from "./protocol.js";
+import { configure, HARMLESS } from "./protocol.js";
+import { Turns } from "./turns.js";
 import { openVoice } from "./voice.js";
 import * as words from "./words.js";
 
@@ -20,6 +21,7 @@ import * as words from "./words.js";
  * @property {import("./guard.js").EchoGuard} guard
  * @property {(step: import("./phases.js").Step) => void} step
  * @property {(trouble: Trouble) => void} trouble something a person should know; it need not be the end
+ * @property {(health: Health) => void} loading the server is not ready yet
  * @property {(health: Health) => void} health
  * @property {() => void} recordingEnded
  */
@@ -28,9 +30,10 @@ export class Conversation {
   #playback;
   #hearing;
   #answers;
+  #turns;
   #waiting = new AbortController();
   #key = "";
-  #typed = 0;
+  #detectsTurns = true;
   /** @type {Voice} */
   #voice = null;
   /** @type {Connection | null} */
@@ -44,8 +47,10 @@ export class Conversation {
   constructor(hooks) {
     this.hooks = hooks;
     this.#playback = new Playback({ began: () => this.#sounding(), drained: () => this.#quiet() });
-    this.#hearing = new Hearing(hooks.guard, this.#playback);
-    this.#answers = new Answers(this.#playback, hooks.transcript, (event) => this.#connection?.send(event));
+    this.#hearing = new Hearing(hooks.guard, this.#playback, (frames) => hooks.trouble(words.slowNetwork(frames)));
+    const send = (/** @type {import("./protocol.js").ClientEvent} */ event) => this.#connection?.send(event);
+    this.#answers = new Answers(this.#playback, hooks.transcript, send);
+    this.#turns = new Turns(this.#answers, hooks.transcript, hooks.step, send);
   }
 
   /** Never rejects: what goes wrong is told through the hooks. @type {(key: string, voice: Voice) => Promise<void>} */
@@ -54,7 +59,7 @@ export class Conversation {
     this.#voice = voice;
     this.hooks.step("start");
     try {
-      this.hooks.health(await untilReady((health) => this.#wait(health), this.#waiting.signal));
+      this.hooks.health(await untilReady(this.hooks.loading, this.#waiting.signal));
     } catch {
       return this.#fail(words.UNREACHABLE);
     }
@@ -67,10 +72,12 @@ export class Conversation {
   /** Take the user's voice from there, from now on. @type {(voice: Voice) => Promise<boolean>} */
   async listenTo(voice) {
     const on = { lost: () => this.hooks.trouble(words.MICROPHONE_LOST), ended: this.hooks.recordingEnded };
+    this.#voice = voice;
     this.#hearing.use(null);
     try {
-      const source = await openVoice(voice, (frame) => this.#take(frame), on);
-      if (this.#over) source?.close();
+      const source = await openVoice(voice, (frame) => this.#hearing.take(frame), on);
+      // The choice may have changed while the browser asked for the microphone.
+      if (this.#over || this.#voice !== voice) source?.close();
       else this.#hearing.use(source);
       return true;
     } catch (error) {
@@ -79,19 +86,14 @@ export class Conversation {
     }
   }
 
-  /** A typed message, which interrupts like a spoken one. @param {string} text */
+  /** A typed message; it may come before the session stands. @param {string} text */
   say(text) {
-    if (!this.#hearing.connection) return void this.#unsaid.push(text);
-    this.interrupt();
-    const item = `typed_${++this.#typed}`;
-    this.hooks.transcript.userSaid(item, text);
-    this.#connection?.send(message(item, text));
-    this.#connection?.send(respond());
+    if (this.#hearing.connection) this.#turns.say(text);
+    else this.#unsaid.push(text);
   }
 
   interrupt() {
-    if (this.#answers.active) this.#connection?.send(cancel(this.#answers.active));
-    this.#answers.interrupt();
+    this.#turns.interrupt();
   }
 
   /** @param {boolean} muted */
@@ -133,27 +135,23 @@ export class Conversation {
   /** @param {ServerEvent} event */
   #received(event) {
     if (event.type !== "error") this.#complaint = null;
+    this.#turns.receive(event);
     this.#answers.receive(event);
     this.#reactions[event.type]?.(event);
   }
 
   /** @type {Record<string, (event: ServerEvent) => void>} */
   #reactions = {
-    "session.created": () => this.#connection?.send(configure()),
+    "session.created": ({ session }) => {
+      this.#detectsTurns = session.audio?.input?.turn_detection !== null;
+      this.#connection?.send(configure(this.#detectsTurns));
+    },
     "session.updated": () => this.#begin(),
-    "input_audio_buffer.speech_started": ({ item_id }) => {
-      this.#answers.interrupt();
-      this.hooks.transcript.userBegan(item_id);
-      this.hooks.step("speechStarted");
-    },
-    "input_audio_buffer.speech_stopped": ({ item_id }) => {
-      this.hooks.transcript.userStopped(item_id);
-      this.hooks.step("speechStopped");
-    },
-    "conversation.item.input_audio_transcription.completed": ({ item_id, transcript }) =>
-      this.hooks.transcript.userSaid(item_id, transcript),
     "response.created": () => this.hooks.step("asked"),
-    "response.done": ({ response }) => this.#done(response),
+    "response.done": ({ response }) => {
+      if (response.status === "failed") this.hooks.trouble(words.failedTrouble(response));
+      this.#quiet();
+    },
     error: ({ error }) => this.#complain(error),
   };
 
@@ -161,14 +159,9 @@ export class Conversation {
     if (this.#hearing.connection) return;
     this.#hearing.connection = this.#connection;
     this.hooks.step("ready");
+    if (this.#voice && !this.#detectsTurns) this.hooks.trouble(words.NO_TURNS);
     if (this.#voice instanceof Float32Array) void this.listenTo(this.#voice);
     for (const text of this.#unsaid.splice(0)) this.say(text);
-  }
-
-  /** @param {import("./protocol.js").Response} response */
-  #done({ status, status_details }) {
-    if (status === "failed") this.hooks.trouble(words.failedTrouble(status_details?.error?.message));
-    this.#quiet();
   }
 
   /** @param {import("./protocol.js").ServerError} error */
@@ -176,19 +169,6 @@ export class Conversation {
     if (error.code && HARMLESS.has(error.code)) return;
     this.#complaint = words.errorTrouble(error);
     this.hooks.trouble(this.#complaint);
-  }
-
-  /** @param {Float32Array} frame */
-  #take(frame) {
-    const dropped = this.#hearing.dropped;
-    this.#hearing.take(frame);
-    if (this.#hearing.dropped > dropped) this.hooks.trouble(words.slowNetwork(this.#hearing.dropped));
-  }
-
-  /** @param {Health} health */
-  #wait(health) {
-    this.hooks.step("loading");
-    this.hooks.health(health);
   }
 
   #sounding() {
@@ -211,6 +191,7 @@ export class Conversation {
   #end() {
     this.#answers.interrupt();
     this.#answers.show();
+    this.hooks.transcript.close();
     this.#waiting.abort();
     this.#hearing.use(null);
     this.#connection?.close();

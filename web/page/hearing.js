@@ -8,11 +8,11 @@ import { append } from "./protocol.js";
 export class Hearing {
   /** Loudness of what the source gave last. */
   level = 0;
-  /** Frames that were not sent because the network was too slow. */
-  dropped = 0;
   muted = false;
   /** @type {Source | null} */
   #source = null;
+  /** Frames that were not sent because the network was too slow. */
+  #dropped = 0;
 
   /** Where frames go; until it is there they go nowhere. @type {import("./connection.js").Connection | null} */
   connection = null;
@@ -20,10 +20,12 @@ export class Hearing {
   /**
    * @param {import("./guard.js").EchoGuard} guard
    * @param {import("./playback.js").Playback} playback
+   * @param {(frames: number) => void} onDropped told the number of frames that could not be sent so far
    */
-  constructor(guard, playback) {
+  constructor(guard, playback, onDropped) {
     this.guard = guard;
     this.playback = playback;
+    this.onDropped = onDropped;
   }
 
   /**
@@ -52,7 +54,7 @@ export class Hearing {
     this.level = heard;
     if (!this.connection) return;
     if (this.connection.congested) {
-      this.dropped += 1;
+      this.onDropped((this.#dropped += 1));
       return;
     }
     const passes = !this.muted && this.#admitted(heard);

@@ -19,6 +19,9 @@ import { encode, RATE, toBase64 } from "./pcm.js";
  * @property {string} status
  * @property {{error?: {code?: string, message?: string}} | null} [status_details]
  *
+ * @typedef {object} Session
+ * @property {{input?: {turn_detection?: object | null}}} [audio]
+ *
  * @typedef {object} ServerError
  * @property {string} message
  * @property {string} [code]
@@ -32,15 +35,21 @@ import { encode, RATE, toBase64 } from "./pcm.js";
  * @property {string} transcript
  * @property {Item} item
  * @property {Response} response
+ * @property {Session} session
  * @property {ServerError} error
  */
 
 /** @typedef {{type: string, [member: string]: unknown}} ClientEvent */
 
+const TURNS = { type: "server_vad", create_response: true, interrupt_response: true };
 const FORMAT = { type: "audio/pcm", rate: RATE };
 
-/** @returns {ClientEvent} */
-export const configure = () => ({
+/**
+ * Ask for speech both ways, with transcripts. A server whose sessions begin without turn detection has none,
+ * and is not asked for it.
+ * @type {(detectsTurns: boolean) => ClientEvent}
+ */
+export const configure = (detectsTurns) => ({
   type: "session.update",
   session: {
     type: "realtime",
@@ -49,7 +58,7 @@ export const configure = () => ({
       input: {
         format: FORMAT,
         transcription: { model: "default" },
-        turn_detection: { type: "server_vad", create_response: true, interrupt_response: true },
+        ...(detectsTurns && { turn_detection: TURNS }),
       },
       output: { format: FORMAT },
     },

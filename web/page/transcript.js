@@ -5,6 +5,9 @@
 
 /** @typedef {{line: HTMLLIElement, heard: HTMLElement, rest: HTMLElement, note: HTMLElement}} Line */
 
+/** @type {(ms: number) => string} */
+const seconds = (ms) => (ms / 1000).toFixed(1);
+
 export class Transcript {
   #list;
   #scroller;
@@ -23,6 +26,14 @@ export class Transcript {
   clear() {
     this.#lines.clear();
     this.#list.replaceChildren();
+  }
+
+  /** Nothing more will be written. */
+  close() {
+    for (const { line } of this.#lines.values()) {
+      if (line.dataset.state === "open") line.dataset.state = "done";
+      line.removeAttribute("aria-busy");
+    }
   }
 
   /** @param {string} item */
@@ -57,30 +68,31 @@ export class Transcript {
     line.setAttribute("aria-busy", "true");
   }
 
-  /** @param {string} item */
-  answerEnded(item) {
+  /**
+   * @param {string} item
+   * @param {number} receivedMs
+   */
+  answerEnded(item, receivedMs) {
     const { line, heard, rest, note } = this.#line(item, "it");
-    line.dataset.state = line.dataset.state === "cut" ? "cut" : "done";
-    line.setAttribute("aria-busy", "false");
-    const isEmpty = !heard.textContent && !rest.textContent && !note.textContent;
-    if (isEmpty) note.textContent = "spoken without words";
+    line.removeAttribute("aria-busy");
+    if (line.dataset.state === "open") line.dataset.state = "done";
+    if (heard.textContent || rest.textContent || note.textContent) return;
+    note.textContent = receivedMs > 0 ? `spoken without words, ${seconds(receivedMs)} s` : "no answer";
   }
 
   /**
    * @param {string} item
    * @param {string} text
    * @param {number} characters how much of it was heard
-   * @returns {boolean} whether all of it was
    */
   show(item, text, characters) {
     const { heard, rest } = this.#line(item, "it");
-    const isNew = text.length !== (heard.textContent + rest.textContent).length;
-    if (isNew || heard.textContent.length !== characters) {
-      heard.textContent = text.slice(0, characters);
-      rest.textContent = text.slice(characters);
-    }
+    while (text[characters] === " ") characters++; // a line through the space before a word looks untidy
+    const isNew = text.length !== heard.textContent.length + rest.textContent.length;
+    if (!isNew && heard.textContent.length === characters) return;
+    heard.textContent = text.slice(0, characters);
+    rest.textContent = text.slice(characters);
     if (isNew) this.#follow();
-    return characters >= text.length;
   }
 
   /**
@@ -91,7 +103,6 @@ export class Transcript {
   interrupted(item, heardMs, receivedMs) {
     const { line, note } = this.#line(item, "it");
     line.dataset.state = "cut";
-    const seconds = (/** @type {number} */ ms) => (ms / 1000).toFixed(1);
     note.textContent = `interrupted; heard ${seconds(heardMs)} of ${seconds(receivedMs)} s`;
   }
 
@@ -108,7 +119,8 @@ export class Transcript {
     const name = child(line, "span", "speaker");
     name.textContent = side === "you" ? "You" : "Antiphon";
     const words = child(line, "p", "words");
-    const made = { line, heard: child(words, "span", "heard"), rest: child(words, "span", "rest"), note: child(line, "small", "note") };
+    const [heard, rest] = [child(words, "span", "heard"), child(words, "span", "rest")];
+    const made = { line, heard, rest, note: child(line, "small", "note") };
     this.#lines.set(item, made);
     this.#list.append(line);
     this.#follow();

@@ -37,8 +37,14 @@ export const slowNetwork = (frames) => ({
   says: `The network is slower than speech: ${frames} pieces of what you said were not sent.`,
 });
 
-/** @type {(message: string | undefined) => Trouble} */
-export const failedTrouble = (message) => ({ says: `The answer failed: ${message ?? "the server did not say why"}.` });
+/** @type {(response: import("./protocol.js").Response) => Trouble} */
+export const failedTrouble = ({ status_details }) => ({
+  says: `The answer failed: ${status_details?.error?.message ?? "the server does not say why"}.`,
+});
+
+export const NO_TURNS = {
+  says: "This server does not notice when you begin and end to speak: it answers when its model decides to, and to what you type.",
+};
 
 const AT_CAPACITY = { says: "The server is at capacity. Try again in a moment." };
 
