@@ -1,1 +1,1 @@
-"""What happened: the vocabulary of events and the append-only log that keeps them. Imports nothing of ours."""
+"""What happened: the vocabulary of events and the append-only log of them. Imports nothing of ours."""

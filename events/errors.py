@@ -22,7 +22,7 @@ from .ids import Seq, SessionId
 
 
 class LogError(Exception):
-    """Base of everything a log answers. `code` is stable; attributes carry the facts; `hint` says what to do."""
+    """Base of all a log answers. `code` is stable, attributes carry the facts, `hint` says what to do."""
 
     code: ClassVar[str] = "log_error"
     hint: ClassVar[str] = ""

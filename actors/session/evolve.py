@@ -104,7 +104,7 @@ def evolve(state: Session, event: Event, at: Moment) -> Session:
     """The state after `event`, which stands at `state.seq`."""
     for fold in FOLDS.get(type(event), ()):
         state = fold(state, event, at)
-    return replace(state, seq=Seq(state.seq + 1))
+    return replace(state, seq=Seq(state.seq + 1), mono_ns=at.mono_ns)
 
 
 def refold(state: Session, stored: Stored) -> Session:

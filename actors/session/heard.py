@@ -1,6 +1,7 @@
 """What the user heard of a response, computed from its cursors. A view; playback.py holds the rules.
 
-Truncation wins over acknowledgements, acknowledgements over the estimate.
+Truncation wins over acknowledgements, acknowledgements over the estimate. While a response is still playing
+and nobody has said anything, it is heard as far as its audio was sent and has had time to play.
 """
 
 from __future__ import annotations
@@ -12,18 +13,28 @@ from antiphon.events.units import ms_to_samples, samples_to_ms
 from .state import Mark, Played
 
 
-def heard_ms(played: Played) -> int:
-    """How much of the response counts as heard, in ms on its own clock."""
+def heard_ms(played: Played, mono_ns: int) -> int:
+    """How much of the response counts as heard at `mono_ns`, in ms on its own clock."""
     generated = samples_to_ms(played.generated)
     if played.cap_ms is not None:
         return min(played.cap_ms, generated)
     if played.acknowledged_ms is not None:
         return min(played.acknowledged_ms, generated)
-    return min(played.estimated_ms or 0, generated)
+    if played.estimated_ms is not None:
+        return min(played.estimated_ms, generated)
+    return min(playing_ms(played, mono_ns), generated)
 
 
-def heard_text(played: Played) -> str:
-    """The text whose audio began before the heard position, cut at a word.
+def playing_ms(played: Played, mono_ns: int) -> int:
+    """The smaller of what was sent and the time since its first audio."""
+    if played.first_mono_ns is None:
+        return 0
+    elapsed = max(mono_ns - played.first_mono_ns, 0) // 1_000_000
+    return min(samples_to_ms(played.sent), elapsed)
+
+
+def heard_text(played: Played, mono_ns: int) -> str:
+    """The text whose audio began before the position heard at `mono_ns`, cut at a word.
 
     Inside a marked piece the position is interpolated over its characters: engines give no finer times.
     """
@@ -31,7 +42,7 @@ def heard_text(played: Played) -> str:
         return ""
     if played.generated == 0:
         return "".join(mark.text for mark in played.marks) if played.ended and played.cap_ms is None else ""
-    limit = ms_to_samples(heard_ms(played))
+    limit = ms_to_samples(heard_ms(played, mono_ns))
     if limit >= ms_to_samples(samples_to_ms(played.generated)):
         return full_text(played)
     heard: list[str] = []

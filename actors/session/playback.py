@@ -32,15 +32,9 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import AcknowledgePlayback, ReportSent, TruncateItem
+from .heard import playing_ms
 from .refusals import InvalidValue, ItemNotFound
 from .state import Mark, Played, Session, put_played
-
-
-def _estimate(played: Played, at: Moment) -> int:
-    if played.first_mono_ns is None:
-        return 0
-    elapsed = max(at.mono_ns - played.first_mono_ns, 0) // 1_000_000
-    return min(samples_to_ms(played.sent), elapsed)
 
 
 def _undecided(state: Session) -> Iterator[Played]:
@@ -105,7 +99,7 @@ def truncate_item(state: Session, command: TruncateItem, at: Moment) -> list[Eve
 def estimate_interrupted(state: Session, event: EpochAdvanced, at: Moment) -> list[Event]:
     """The moment the fence moved is the moment the user stopped hearing."""
     return [
-        PlaybackEstimated(response=played.response, heard_ms=Millis(_estimate(played, at)))
+        PlaybackEstimated(response=played.response, heard_ms=Millis(playing_ms(played, at.mono_ns)))
         for played in state.played[-2:]
         if played.generated > 0
         and played.estimated_ms is None
@@ -117,7 +111,7 @@ def estimate_interrupted(state: Session, event: EpochAdvanced, at: Moment) -> li
 def estimate_earlier(state: Session, event: ResponseCreated, at: Moment) -> list[Event]:
     """Decide every response's history before the next one is created."""
     return [
-        PlaybackEstimated(response=played.response, heard_ms=Millis(_estimate(played, at)))
+        PlaybackEstimated(response=played.response, heard_ms=Millis(playing_ms(played, at.mono_ns)))
         for played in _undecided(state)
         if played.estimated_ms is None and played.generated > 0
     ]

@@ -142,6 +142,8 @@ class Session(Struct, frozen=True):
     phase: Phase = "new"
     seq: Seq = Seq(0)
     """The seq the next event will get."""
+    mono_ns: int = 0
+    """When the latest event happened."""
     boot: str = ""
     writer_epoch: int = 0
     abilities: Abilities = Abilities(stage="", hears="utterances")

@@ -223,7 +223,7 @@ def _ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Fr
     said = full_text(speaking.played)
     complete = event.outcome == "completed"
     cut = event.outcome == "cancelled" and speaking.audio
-    kept = heard_text(speaking.played) if cut else said
+    kept = heard_text(speaking.played, stored.at.mono_ns) if cut else said
     answer = _answer(speaking, kept, "completed" if complete else "incomplete")
     response = {
         **_response(speaking, event.outcome),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -27,8 +28,6 @@ class Wire:
 
     async def next(self, kind: str | None = None) -> dict[str, Any]:
         """The next frame, or the next of a kind (others are passed over)."""
-        import asyncio
-
         async with asyncio.timeout(WAIT_S):
             while True:
                 frame: dict[str, Any] = json.loads(await self.socket.recv())
@@ -40,6 +39,15 @@ class Wire:
         frames = [await self.next()]
         while frames[-1]["type"] != kind:
             frames.append(await self.next())
+        return frames
+
+    async def within(self, seconds: float) -> list[dict[str, Any]]:
+        """Every frame that arrives within `seconds`."""
+        frames: list[dict[str, Any]] = []
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while True:
+                    frames.append(json.loads(await self.socket.recv()))
         return frames
 
     async def manual(self) -> None:

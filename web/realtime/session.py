@@ -87,8 +87,8 @@ def _check_format(given: f.Format | UnsetType | None, parameter: str, client_eve
 
 
 def _turn_detection(
-    given: f.TurnDetection | None | UnsetType, client_event: str | None
-) -> TurnDetection | None | UnsetType:
+    given: f.TurnDetection | UnsetType | None, client_event: str | None
+) -> TurnDetection | UnsetType | None:
     if not isinstance(given, f.TurnDetection):
         return given
     if given.type not in ("server_vad", "semantic_vad"):
