@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 from antiphon.actors import loopback
@@ -11,6 +13,7 @@ from antiphon.actors.session.state import Session
 from antiphon.events.ids import SessionId
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect
+from antiphon.events.vocabulary import SessionClosed, SessionFailed
 from tests.actors.server_process import eventually, is_alive
 from tests.serving import free_port, running
 
@@ -38,7 +41,8 @@ async def test_a_server_killed_in_mid_response_leaves_no_trace_but_the_log(tmp_p
                 await client.within(0.08)
             tree = [server.process.pid, *loopback.descendants(server.process.pid)]
             assert len(tree) >= 4
-            server.process.kill()
+            for pid in tree:  # the launcher alone would leave the others half a second to say goodbye
+                os.kill(pid, signal.SIGKILL)
             server.process.wait()
         eventually(lambda: not any(map(is_alive, tree)), within_s=2, what="no process is left")
     with running(data, *arguments, stage="scripted", port=port, ready=False) as again:
@@ -53,6 +57,19 @@ async def test_a_server_killed_in_mid_response_leaves_no_trace_but_the_log(tmp_p
     assert said
     assert TEXT.startswith(said)
     assert len(said.split()) <= 4
+
+
+async def test_a_server_that_loses_its_launcher_says_goodbye_retryably(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as server:
+        async with wire(server) as client:
+            session = SessionId((await client.next("session.created"))["session"]["id"])
+            server.process.kill()
+            server.process.wait()
+            await client.socket.wait_closed()
+            assert client.socket.close_code in (1001, 1012)
+    store = SegmentLog(tmp_path / "data", deliver=lambda call: call())
+    events = {type(stored.event) for stored in store.read(session)}
+    assert events & {SessionClosed, SessionFailed}
 
 
 def fold(data: Path, session: SessionId) -> Session:
