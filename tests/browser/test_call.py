@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-
 from tests.browser.driving import Watched, chromium, speech, write_wav
 
 pytestmark = pytest.mark.browser

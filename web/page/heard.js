@@ -39,15 +39,9 @@ export class Words {
     const until = after?.from ?? this.text.length;
     const guess = beganMs + (until - from) * MS_PER_CHARACTER;
     const endsMs = after?.beganMs ?? (this.complete ? receivedMs : Math.max(receivedMs, guess));
-    return this.#wordEnd(from + (until - from) * Math.min(1, (heardMs - beganMs) / (endsMs - beganMs)));
-  }
-
-  /**
-   * A word that began counts as heard.
-   * @param {number} place
-   */
-  #wordEnd(place) {
-    const end = this.text.indexOf(" ", Math.floor(place));
-    return end < 0 ? this.text.length : end;
+    const share = Math.min(1, (heardMs - beganMs) / (endsMs - beganMs));
+    // A word that began counts as heard.
+    const end = this.text.indexOf(" ", Math.floor(from + (until - from) * share));
+    return end < 0 ? until : Math.min(end, until);
   }
 }

@@ -4,8 +4,12 @@
  *     idle -> connecting -> listening -> hearing -> thinking -> speaking -> listening ...
  */
 
-/** @typedef {"idle" | "loading" | "connecting" | "listening" | "hearing" | "thinking" | "speaking" | "closed" | "error"} Phase */
-/** @typedef {"start" | "loading" | "loaded" | "ready" | "speechStarted" | "speechStopped" | "asked" | "sounding" | "quiet" | "stop" | "fail"} Step */
+/**
+ * @typedef {"idle" | "loading" | "connecting" | "closed" | "error"} Unconnected
+ * @typedef {Unconnected | "listening" | "hearing" | "thinking" | "speaking"} Phase
+ * @typedef {"start" | "loading" | "loaded" | "ready" | "stop" | "fail"} Passage
+ * @typedef {Passage | "speechStarted" | "speechStopped" | "asked" | "sounding" | "quiet"} Step
+ */
 
 /** @type {Partial<Record<Step, Phase>>} */
 const ENDS = { stop: "closed", fail: "error" };

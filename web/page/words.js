@@ -43,7 +43,9 @@ export const failedTrouble = ({ status_details }) => ({
 });
 
 export const NO_TURNS = {
-  says: "This server does not notice when you begin and end to speak: it answers when its model decides to, and to what you type.",
+  says:
+    "This server does not notice when you begin and end to speak: it answers when its model decides to, " +
+    "and to what you type.",
 };
 
 const AT_CAPACITY = { says: "The server is at capacity. Try again in a moment." };
