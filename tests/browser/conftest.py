@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.serving import RunningServer, running
 
 HERE = Path(__file__).resolve().parent

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+
 from tests.browser.driving import Watched, chromium
 
 pytestmark = pytest.mark.browser

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.browser.driving import Watched, chromium
 
 pytestmark = pytest.mark.browser

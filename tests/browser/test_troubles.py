@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, WebSocketRoute, expect
+
 from tests.browser.driving import Watched, chromium, speech, write_wav
 from tests.serving import RunningServer, running
 
@@ -72,7 +73,7 @@ def test_a_server_that_loads_is_waited_for(quiet_page: Page) -> None:
     quiet_page.route("**/health", health)
     quiet_page.click("#talk")
     expect(quiet_page.locator("#phase")).to_have_text("The server is loading")
-    expect(quiet_page.locator("#loading li")).to_have_text("model: loading reading weights")
+    expect(quiet_page.locator("#loading li")).to_have_text("model: loading, reading weights")
     expect(quiet_page.locator("#phase")).to_have_text("Listening")
     expect(quiet_page.locator("#loading")).to_be_hidden()
 

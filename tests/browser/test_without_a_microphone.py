@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from playwright.sync_api import expect
+
 from tests.browser.driving import Watched, chromium, speech, write_wav
 
 pytestmark = pytest.mark.browser

@@ -11,13 +11,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.events.drafts import audio, opened, text
-from tests.events.stores import inline
-
 from antiphon.events.errors import Locked
 from antiphon.events.ids import Seq, SessionId
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect, Head, Lease
+from tests.events.drafts import audio, opened, text
+from tests.events.stores import inline
 
 
 def say(*words: object) -> None:

@@ -14,7 +14,6 @@ from typing import ClassVar
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.events.drafts import as_stored, audio, opened, payload, text
 
 from antiphon.events.codec import MAX_BLOB, MAX_EVENT, refuse_unknown_critical
 from antiphon.events.completion import Completion
@@ -34,6 +33,7 @@ from antiphon.events.ids import Seq, SessionId
 from antiphon.events.store import Ack, CaughtUp, Expect, Head, Lease, Log, SealedMark
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Event
+from tests.events.drafts import as_stored, audio, opened, payload, text
 
 # Every example has a session of its own, so one store may serve them all, in each store's own class.
 _SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]

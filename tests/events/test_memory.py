@@ -1,9 +1,9 @@
 """The log in memory keeps the contract."""
 
 import pytest
-from tests.events.suite import LogSuite, StoreUnderTest
 
 from antiphon.events.memory import MemoryLog
+from tests.events.suite import LogSuite, StoreUnderTest
 
 
 @pytest.fixture

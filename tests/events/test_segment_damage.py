@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.events.drafts import as_stored, audio, opened, text
-from tests.events.stores import inline
 
 from antiphon.events.envelope import Draft
 from antiphon.events.errors import Corrupt, OutcomeUnknown, Sealed, StoreFull
@@ -18,6 +16,8 @@ from antiphon.events.ids import Seq, SessionId
 from antiphon.events.segments.files import Files
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect, Lease
+from tests.events.drafts import as_stored, audio, opened, text
+from tests.events.stores import inline
 
 S = SessionId("s")
 BATCHES: list[list[Draft]] = [

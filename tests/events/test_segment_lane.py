@@ -8,13 +8,13 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
-from tests.events.drafts import audio, text
 
 from antiphon.events.errors import LogError, OutcomeUnknown, StoreFull
 from antiphon.events.ids import Seq, SessionId
 from antiphon.events.segments.files import Files
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Ack, Expect, Lease
+from tests.events.drafts import audio, text
 
 S = SessionId("s")
 

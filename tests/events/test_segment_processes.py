@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.events.drafts import payload, text
-from tests.events.stores import inline
 
 from antiphon.events.envelope import Stored
 from antiphon.events.errors import Fenced, Locked
@@ -19,6 +17,8 @@ from antiphon.events.ids import Seq, SessionId
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import CaughtUp, Expect, Lease, SealedMark
 from antiphon.events.vocabulary import AudioSpoken, TextSpoken, WriterOpened
+from tests.events.drafts import payload, text
+from tests.events.stores import inline
 
 S = SessionId("s")
 ROOT = Path(__file__).parents[2]

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.events.stores import Threaded, inline
-from tests.events.suite import LogSuite, StoreUnderTest
 
 from antiphon.events.errors import NoSuchSession, NotALog
 from antiphon.events.ids import SessionId
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect
+from tests.events.stores import Threaded, inline
+from tests.events.suite import LogSuite, StoreUnderTest
 
 
 @pytest.fixture

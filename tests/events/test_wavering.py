@@ -3,8 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.events.drafts import text
-from tests.events.suite import LogSuite, StoreUnderTest
 
 from antiphon.events.completion import Completion
 from antiphon.events.errors import OutcomeUnknown, StoreFull
@@ -12,6 +10,8 @@ from antiphon.events.ids import Seq, SessionId
 from antiphon.events.memory import MemoryLog
 from antiphon.events.store import Ack, Expect, Lease
 from antiphon.events.wavering import Fate, WaveringLog
+from tests.events.drafts import text
+from tests.events.suite import LogSuite, StoreUnderTest
 
 S = SessionId("s")
 

@@ -4,12 +4,12 @@ import sys
 
 import numpy as np
 import pytest
-from bench.questions import questions, speech_end, with_noise
-from tests.stages.collecting import Collected, fence
 
 from antiphon.actors.stages.contract import Consumed, EngineRefused, Failed, Listen, Scored
 from antiphon.events.ids import Operation
 from antiphon.media.pcm import to_float, to_pcm
+from bench.questions import questions, speech_end, with_noise
+from tests.stages.collecting import Collected, fence
 
 pytestmark = pytest.mark.cascade
 pytest.importorskip("onnxruntime")

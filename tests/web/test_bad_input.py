@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
+
 from tests.serving import RunningServer
 
 from .wire import Wire, wire

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.serving import RunningServer, running
 from websockets.exceptions import InvalidStatus
 
 from antiphon.web.settings import SettingsError, load
+from tests.serving import RunningServer, running
 
 from .wire import wire
 

@@ -9,8 +9,9 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from tests.serving import RunningServer
 from websockets.asyncio.client import ClientConnection, connect
+
+from tests.serving import RunningServer
 
 WAIT_S = 10.0
 
