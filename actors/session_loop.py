@@ -7,7 +7,7 @@ Plain Python on one thread: the actor around it supplies messages and the guard.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from msgspec import Struct
@@ -169,13 +169,14 @@ class SessionLoop:
     def stage_said(self, stage: commands.StageRole, message: StageMessage) -> None:
         """A stage's word; an output is acknowledged to the stage when what it amounts to is in the log."""
         command = as_command(stage, message)
+        then: tuple[Callable[[], None], ...] = ()
+        if isinstance(message, Output):
+            acknowledge = Acknowledge(self.id, message.number)
+            then = (lambda: self._runtime.to_stage(stage, acknowledge),)
         if command is None:
-            return
-        if not isinstance(message, Output):
-            self._do(Asked(command))
-            return
-        acknowledge = Acknowledge(self.id, message.number)
-        self._do(Asked(command, 0, (lambda: self._runtime.to_stage(stage, acknowledge),)))
+            self._ledger.after(then)
+        else:
+            self._do(Asked(command, 0, then))
 
     def stage_gone(self, stage: commands.StageRole, reason: str) -> None:
         if stage in self._ledger.state.holding:

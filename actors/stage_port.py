@@ -125,7 +125,7 @@ def as_command(stage: commands.StageRole, message: contract.StageMessage) -> com
     """What a stage said, as a command to the core. None: nothing the core needs to know."""
     match message:
         case contract.Output():
-            return _word(message)
+            return _score(message) if stage == "voice" else _word(message)
         case contract.Opened(engine=engine):
             return commands.RecordStage(stage=stage, what="opened", engine=engine)
         case contract.Refused(code=code, message=text, retryable=retryable):
@@ -138,17 +138,29 @@ def as_command(stage: commands.StageRole, message: contract.StageMessage) -> com
             return None
 
 
-def _word(output: contract.Output) -> commands.Command:
+def _score(output: contract.Output) -> commands.Command | None:
+    """A voice detector scores, or it is of no more use."""
+    match output.body:
+        case contract.Scored(until_sample=until, window=window, permille=permille):
+            return commands.RecordScores(until_sample=until, window=window, permille=permille)
+        case contract.Failed(code=code, message=text):
+            return commands.RecordStage(stage="voice", what="refused", code=code, message=text)
+        case _:
+            return None
+
+
+def _word(output: contract.Output) -> commands.Command | None:
     operation, index, last = output.operation, output.index, output.last
     epoch, body = output.fence.epoch, output.body
-    build = _WORDS[type(body)]
-    return build(body, {"operation": operation, "index": index, "epoch": epoch, "last": last})
+    build = _WORDS.get(type(body))
+    return (
+        None
+        if build is None
+        else build(body, {"operation": operation, "index": index, "epoch": epoch, "last": last})
+    )
 
 
 _WORDS: dict[type, Callable[..., commands.Command]] = {
-    contract.Scored: lambda body, word: commands.RecordScores(
-        until_sample=body.until_sample, window=body.window, permille=body.permille
-    ),
     contract.Heard: lambda body, word: commands.RecordHeard(text=body.text, **word),
     contract.Routed: lambda body, word: commands.RecordRoute(route=body.route, **word),
     contract.Said: lambda body, word: commands.RecordSpeech(text=body.text, pcm=body.pcm, **word),

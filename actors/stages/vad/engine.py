@@ -42,7 +42,7 @@ log = structlog.get_logger()
 
 
 class VadSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    max_sessions: int = 64
+    max_sessions: int = 256
 
 
 class _Session:
