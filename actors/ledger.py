@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
+import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -28,7 +29,11 @@ from .session.effects import Effect
 from .session.evolve import refold
 from .session.state import Session
 
+log = structlog.get_logger(__name__)
+
 Then = Callable[[], None]
+Guard = Callable[[Then], None]
+"""Runs something and lets nothing escape: the log answers outside of any actor's turn."""
 
 
 class Asked(Struct, frozen=True):
@@ -44,6 +49,7 @@ class Batch(Struct):
 
     first: Seq
     drafts: tuple[Draft, ...]
+    state: Session
     effects: tuple[Effect, ...]
     asked: Asked
     writer_epoch: int
@@ -54,11 +60,26 @@ class Batch(Struct):
         return Seq(self.first + len(self.drafts))
 
 
+class Reopened(Struct, frozen=True):
+    """What a new lease found.
+
+    `lost`: commands whose facts did not land, in order, with what waits for them. `unseen`: stored events
+    that were never released; `then` waits for those.
+    """
+
+    lost: list[Asked]
+    unseen: list[Published]
+    then: list[Then]
+
+
 Release = Callable[[Sequence[Published], tuple[Effect, ...]], None]
 
 
 class Ledger:
-    """One session's state and its way into the log."""
+    """One session's state and its way into the log.
+
+    `state` is what has been decided, `settled` what the log holds of it.
+    """
 
     def __init__(
         self,
@@ -67,12 +88,13 @@ class Ledger:
         *,
         owner: str,
         release: Release,
-        failed: Callable[[LogError], None],
+        failed: Callable[[LogError, Asked], None],
+        guard: Guard,
     ) -> None:
-        self.state = Session(session)
+        self.state = self.settled = Session(session)
         self.lease: Lease | None = None
         self._log, self._owner = log, owner
-        self._release, self._failed = release, failed
+        self._release, self._failed, self._guard = release, failed, guard
         self._pending: deque[Batch] = deque()
         self._released = Seq(0)
 
@@ -81,11 +103,10 @@ class Ledger:
         """Whether everything decided is in the log and released."""
         return not self._pending
 
-    def open(self, expect: Expect) -> tuple[list[Asked], list[Published]]:
+    def open(self, expect: Expect) -> Reopened:
         """Become the writer and fold what the log holds.
 
-        Returns the commands whose facts did not land, in order and with what waits for them, and the stored
-        events that were never released. Raises LogError (also UnknownCritical): then nobody can write.
+        Raises LogError (also UnknownCritical): then nobody can write.
         """
         self.lease, head = self._log.open(self.state.id, expect=expect, owner=self._owner)
         state = Session(self.state.id)
@@ -96,16 +117,19 @@ class Ledger:
                 if published.stored.seq >= self._released:
                     unseen.append(published)
         pending, self._pending = self._pending, deque()
-        self.state, self._released = state, state.seq
-        for batch in pending:
-            if batch.end <= head.next_seq:
-                _run(batch.asked.then)
-        return [batch.asked for batch in pending if batch.end > head.next_seq], unseen
+        self.state = self.settled = state
+        self._released = state.seq
+        return Reopened(
+            lost=[batch.asked for batch in pending if batch.end > head.next_seq],
+            unseen=unseen,
+            then=[then for batch in pending if batch.end <= head.next_seq for then in batch.asked.then],
+        )
 
     def released(self) -> list[Published]:
         """Everything released so far, from the beginning of the log: what a new attachment begins with."""
-        incarnation = self.state.incarnation
-        return [one for one in self._stored(incarnation) if one.stored.seq < self._released]
+        if self.lease is None or not self._released:
+            return []
+        return [one for one in self._stored(self.lease.incarnation) if one.stored.seq < self._released]
 
     def _stored(self, incarnation: int) -> Iterator[Published]:
         for stored in self._log.read(self.state.id, incarnation=incarnation):
@@ -123,9 +147,10 @@ class Ledger:
         if lease is None:
             raise RuntimeError("the ledger is not open")
         first, self.state = self.state.seq, decision.state
-        batch = Batch(first, decision.drafts, decision.effects, asked, lease.writer_epoch)
+        batch = Batch(first, decision.drafts, decision.state, decision.effects, asked, lease.writer_epoch)
         self._pending.append(batch)
-        self._log.append(lease, first, decision.drafts).then(lambda done: self._settled(batch, done))
+        answer = self._log.append(lease, first, decision.drafts)
+        answer.then(lambda done: self._guard(lambda: self._answered(batch, done)))
 
     def after(self, then: tuple[Then, ...]) -> None:
         """Call once everything recorded so far is in the log; at once if it is."""
@@ -135,25 +160,29 @@ class Ledger:
         last = self._pending[-1]
         last.asked = replace(last.asked, then=last.asked.then + then)
 
-    def _settled(self, batch: Batch, done: Completion[Ack]) -> None:
+    def _answered(self, batch: Batch, done: Completion[Ack]) -> None:
         if self.lease is None or batch.writer_epoch != self.lease.writer_epoch:
             return  # an answer to a writer that is no more
         if done.error is not None:
             self.lease = None
-            self._failed(done.error)
+            self._failed(done.error, batch.asked)
             return
         batch.ack = done.result()
         while self._pending and self._pending[0].ack is not None:
             ready = self._pending.popleft()
-            self._released = ready.end
+            self._released, self.settled = ready.end, ready.state
             self._release(_published(ready), ready.effects)
             _run(ready.asked.then)
 
     def seal(self, reason: str) -> None:
-        if self.lease is not None:
+        """Close the log for ever; one that cannot be sealed now stays as it is."""
+        if self.lease is None:
+            return
+        try:
             self._log.seal(self.lease, reason)
-            self._log.release(self.lease)
-            self.lease = None
+        except LogError as error:
+            log.warning("session.not_sealed", session=self.state.id, code=error.code)
+        self.give_up()
 
     def give_up(self) -> None:
         """Stop writing without sealing: the log stays as it is for whoever opens it next."""

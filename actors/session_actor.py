@@ -5,6 +5,8 @@ Nothing a handler does may raise: thespian would deliver the message again (thre
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import structlog
 from msgspec import Struct
 from thespian.actors import Actor, ActorAddress
@@ -67,37 +69,39 @@ class SessionActor(Actor):  # type: ignore[misc]  # thespian has no types
 
     def __init__(self) -> None:
         super().__init__()
+        self._name = ""
         self._loop: SessionLoop | None = None
 
     def receiveMessage(self, message: object, sender: ActorAddress) -> None:
-        """Handle one message. Never raises. A bug ends this session, not its neighbours."""
+        """Handle one message. Never raises."""
+        loop = self._loop
         if isinstance(message, Begin):
             self._begin(message)
-            return
-        loop = self._loop
-        if loop is None or loop.over:
-            return
+        elif loop is not None and not loop.over:
+            self._guarded(lambda: self._handle(loop, message))
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """Do what a message, or the log's answer, calls for. A bug ends this session, not its neighbours."""
         try:
-            self._handle(loop, message)
+            action()
         except LogError as error:
-            log.warning("session.log_failed", session=loop.id, code=error.code)
-            loop.give_up(error.code, "the session's log cannot be written")
+            log.warning("session.log_failed", session=self._name, code=error.code)
+            self._give_up(error.code, "the session's log cannot be written")
         except Exception:
-            log.exception("session.failed", session=loop.id, message_type=type(message).__name__)
-            loop.give_up("internal_error", "the session failed; its log is kept")
+            log.exception("session.failed", session=self._name)
+            self._give_up("internal_error", "the session failed; its log is kept")
+
+    def _give_up(self, code: str, message: str) -> None:
+        if self._loop is not None:
+            self._loop.give_up(code, message)
 
     def _begin(self, begin: Begin) -> None:
-        loop = self._loop = SessionLoop(begin.opening)
-        try:
-            loop.begin()
-            if begin.sink is not None and begin.attach is not None:
-                loop.join(begin.sink, begin.attach)
-        except Exception as error:
-            code = error.code if isinstance(error, LogError) else "internal_error"
-            log.exception("session.not_opened", session=loop.id, code=code)
-            if begin.sink is not None:
-                begin.sink.abort(code, "the session could not be opened")
-            loop.give_up(code, "the session could not be opened")
+        loop = self._loop = SessionLoop(begin.opening, self._guarded)
+        self._name = loop.id
+        self._guarded(loop.begin)
+        sink, attach = begin.sink, begin.attach
+        if sink is not None and attach is not None:
+            self._guarded(lambda: loop.join(sink, attach))
 
     def _handle(self, loop: SessionLoop, message: object) -> None:
         match message:

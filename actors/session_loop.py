@@ -13,18 +13,17 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from antiphon.events.errors import LogError
+from antiphon.events.errors import Fenced, LogError, NoSuchSession, Sealed, TooLarge
 from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.store import Expect, Log
-from antiphon.events.vocabulary import InputAppended
+from antiphon.events.vocabulary import InputAppended, WriterOpened
 
-from .ledger import Asked, Ledger
+from .ledger import Asked, Guard, Ledger
 from .runtime import Published, Retrieved, Runtime, Sink
-from .session import commands
-from .session.decide import decide, refused
-from .session.effects import Effect, outstanding
+from .session import commands, refusals
+from .session.decide import Decision, decide, refused
+from .session.effects import Effect
 from .session.input import needed_from
-from .session.refusals import Refused
 from .session.timers import TimerName, timers
 from .stage_port import StagePort, as_command
 from .stages.contract import Acknowledge, Output, StageMessage
@@ -32,7 +31,7 @@ from .stages.contract import Acknowledge, Output, StageMessage
 log = structlog.get_logger(__name__)
 
 MOST_REOPENS = 3
-"""Reopenings in a row, without an append that succeeded between, before the session is given up."""
+"""Reopenings in a row, with nothing but WriterOpened stored between, before the session is given up."""
 
 
 class Opening(Struct, frozen=True):
@@ -49,9 +48,10 @@ class Opening(Struct, frozen=True):
 class SessionLoop:
     """The state of one live session and everything that may happen to it."""
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: Opening, guard: Guard) -> None:
         self.id = opening.session
         self.over = False
+        self._why_over = ("session_closed", "the session has ended")
         self._opening, self._runtime = opening, opening.runtime
         self._port = StagePort(opening.log, opening.runtime.to_stage)
         self._ledger = Ledger(
@@ -60,6 +60,7 @@ class SessionLoop:
             owner=opening.owner,
             release=self._release,
             failed=self._append_failed,
+            guard=guard,
         )
         self._sinks: dict[int, Sink] = {}
         self._armed: dict[TimerName, int] = {}
@@ -73,23 +74,32 @@ class SessionLoop:
         opening = self._opening.open_session
         if opening is None:
             self._recover()
+            if self._ledger.state.phase == "new":
+                raise NoSuchSession(self.id)  # the writer before us got no further than its own name
             return
         self._ledger.open(Expect.NEW)
-        lease = self._ledger.lease
         self._do(Asked(self._writer()))
-        self._do(Asked(replace(opening, incarnation=0 if lease is None else lease.incarnation)))
+        lease = self._ledger.lease
+        if lease is not None:
+            self._do(Asked(replace(opening, incarnation=lease.incarnation)))
 
     def _writer(self) -> commands.OpenWriter:
         lease = self._ledger.lease
         return replace(self._opening.writer, writer_epoch=0 if lease is None else lease.writer_epoch)
 
-    def _append_failed(self, error: LogError) -> None:
+    def _append_failed(self, error: LogError, asked: Asked) -> None:
         log.warning("session.append_failed", session=self.id, code=error.code)
-        if not self._recovering:
-            self._recover()
+        if isinstance(error, Fenced | Sealed):
+            self.give_up(error.code, "the session goes on elsewhere, or has ended")
+        elif not self._recovering:
+            self._recover(asked if isinstance(error, TooLarge) else None)
 
-    def _recover(self) -> None:
-        """Open anew; publish what was not; ask again what is outstanding; decide again what did not land."""
+    def _recover(self, too_large: Asked | None = None) -> None:
+        """Open anew; publish what was not; decide again what did not land.
+
+        The new writer's first event asks again what is outstanding. A command whose facts are `too_large`
+        for the log is refused instead of being decided again.
+        """
         self._recovering = True
         lost: list[Asked] = []
         while self._ledger.lease is None:
@@ -97,14 +107,17 @@ class SessionLoop:
             if self._reopened > MOST_REOPENS:
                 self.give_up("log_unavailable", "the session's log cannot be written")
                 return
-            again, unseen = self._ledger.open(Expect.RESUME)
-            lost += again
-            self._publish(unseen)
+            found = self._ledger.open(Expect.RESUME)
+            lost += found.lost
+            self._publish(found.unseen)
+            for then in found.then:
+                then()
             self._do(Asked(self._writer()))
         self._recovering = False
-        self._perform(outstanding(self._ledger.state), None)
         for asked in lost:
-            if not isinstance(asked.command, commands.OpenWriter):
+            if asked is too_large:
+                self._refuse(asked, refusals.TooLarge("this is too large to be kept"))
+            elif not isinstance(asked.command, commands.OpenWriter):
                 self._do(asked)
         self._arm()
         self._seal_if_over()
@@ -113,7 +126,7 @@ class SessionLoop:
         """The session cannot go on here. Its log stays as it is; clients are told outside of it."""
         if self.over:
             return
-        self.over = True
+        self.over, self._why_over = True, (code, message)
         for sink in self._sinks.values():
             sink.abort(code, message)
         self._ledger.give_up()
@@ -138,10 +151,15 @@ class SessionLoop:
 
     def join(self, sink: Sink, attach: commands.Attach) -> None:
         """Bind an attachment; it is told everything from the beginning of the log."""
-        sink.publish(self._ledger.released())
+        if self.over:
+            sink.abort(*self._why_over)
+            return
         number = self._ledger.state.attached.count + 1
         self._sinks[number] = sink
+        sink.publish(self._ledger.released())
         self._do(Asked(attach, number), sink)
+        if self._ledger.state.attached.current != number:
+            self._sinks.pop(number, None)
 
     def ask(self, sink: Sink | None, command: commands.Command) -> None:
         """A client's command. Its attachment's number is ours to know."""
@@ -157,7 +175,7 @@ class SessionLoop:
         """Answer with the item as it stands once everything asked before is in the log."""
 
         def answer() -> None:
-            state = self._ledger.state
+            state = self._ledger.settled
             entry = state.entry(item)
             if entry is None:
                 sink.refuse("item_not_found", f"no item {item}", client_event, "item_id")
@@ -190,21 +208,32 @@ class SessionLoop:
     # --- the loop -----------------------------------------------------------------------------------------
 
     def _do(self, asked: Asked, sink: Sink | None = None) -> None:
-        command, at, state = asked.command, self._runtime.now(), self._ledger.state
-        try:
-            decision = decide(state, command, at)
-        except Refused as refusal:
-            decision = refused(state, refusal, asked.attachment, command.client_event, at)
-            if not decision.drafts and sink is not None:
-                sink.refuse(refusal.code, refusal.message, command.client_event, refusal.parameter)
-        if not decision.drafts:
-            self._ledger.after(asked.then)
+        if self.over:
             return
-        self._ledger.record(decision, asked)
-        self._arm()
+        try:
+            decision = decide(self._ledger.state, asked.command, self._runtime.now())
+        except refusals.Refused as refusal:
+            self._refuse(asked, refusal, sink)
+        else:
+            self._record(decision, asked)
+
+    def _refuse(self, asked: Asked, refusal: refusals.Refused, sink: Sink | None = None) -> None:
+        client_event, now = asked.command.client_event, self._runtime.now()
+        decision = refused(self._ledger.state, refusal, asked.attachment, client_event, now)
+        if not decision.drafts and sink is not None:
+            sink.refuse(refusal.code, refusal.message, client_event, refusal.parameter)
+        self._record(decision, asked)
+
+    def _record(self, decision: Decision, asked: Asked) -> None:
+        if decision.drafts:
+            self._ledger.record(decision, asked)
+            self._arm()
+        else:
+            self._ledger.after(asked.then)
 
     def _release(self, published: Sequence[Published], effects: tuple[Effect, ...]) -> None:
-        self._reopened = 0
+        if not isinstance(published[0].stored.event, WriterOpened):
+            self._reopened = 0
         self._publish(published)
         first = published[0]
         if isinstance(first.stored.event, InputAppended) and first.payload is not None:

@@ -25,6 +25,9 @@ class InputWindow:
         self._pieces: deque[tuple[int, bytes]] = deque()
 
     def add(self, until: int, pcm: bytes) -> None:
+        """Audio that does not follow what is here (some of it came to us by way of the log) begins anew."""
+        if self._pieces and self._pieces[-1][0] != until - len(pcm) // 2:
+            self._pieces.clear()
         self._pieces.append((until, pcm))
 
     def forget_before(self, sample: int) -> None:
@@ -76,9 +79,9 @@ class StagePort:
             case effects.OpenStage(stage, fence):
                 self._send(stage, contract.Open(fence, state.writer_epoch, {}))
             case effects.CloseStages(fence, reason):
-                self._send("model", contract.Close(fence, reason))
-                if "voice" in state.holding:
-                    self._send("voice", contract.Close(fence, reason))
+                for stage in ("model", "voice"):
+                    if stage in state.holding:
+                        self._send(stage, contract.Close(fence, reason))
 
     def _audio(self, state: Session, start: int, until: int) -> bytes:
         held = self.window.cut(start, until)

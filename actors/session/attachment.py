@@ -22,7 +22,7 @@ def attach(state: Session, command: Attach, at: Moment) -> list[Event]:
 
 
 def detach(state: Session, command: Detach, at: Moment) -> list[Event]:
-    if command.attachment != state.attached.current:
+    if command.attachment == 0 or command.attachment != state.attached.current:
         return []
     return [ClientDetached(attachment=command.attachment, reason=command.reason, code=command.code)]
 

@@ -135,6 +135,7 @@ def decide(state: Session, command: commands.Command, at: Moment) -> Decision:
         if isinstance(command, SILENT_AFTER_THE_END):
             return Decision((), state)
         raise SessionOver("the session has ended")
+    at = _not_before(state, at, boot=command.boot if isinstance(command, commands.OpenWriter) else state.boot)
     return settle(state, CASES[type(command)](state, command, at), at)
 
 
@@ -142,7 +143,14 @@ def refused(
     state: Session, refusal: Refused, attachment_number: int, client_event: str | None, at: Moment
 ) -> Decision:
     """What a refusal amounts to: a fact that changes nothing, or the end of an abusive session."""
+    at = _not_before(state, at, boot=state.boot)
     return settle(state, limits.refuse(state, refusal, attachment_number, client_event, at), at)
+
+
+def _not_before(state: Session, at: Moment, *, boot: str) -> Moment:
+    """The present, but never before what has already happened. A new boot has its own monotonic clock."""
+    mono = at.mono_ns if boot != state.boot else max(at.mono_ns, state.at.mono_ns)
+    return Moment(mono, max(at.wall_ns, state.at.wall_ns))
 
 
 def settle(state: Session, happened: Happened, at: Moment) -> Decision:

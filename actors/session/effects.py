@@ -1,9 +1,9 @@
 """Effects: what the outside must do because of an event.
 
 Derived from events and nothing else; each carries the operation id (the seq of the event that asked) and
-the fence it belongs to. `outstanding` computes from the state alone what a new writer must ask again: the
-stage recognises operations it already has, so asking twice does nothing twice. Audio is named by range or
-by the event that holds it, never carried here.
+the fence it belongs to. A new writer asks again what is `outstanding`, which follows from the state alone:
+the stage recognises operations it already has, so asking twice does nothing twice. Audio is named by range
+or by the event that holds it, never carried here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from antiphon.events.vocabulary import (
     SessionFailed,
     SessionOpened,
     UnitSubmitted,
+    WriterOpened,
 )
 
 from .history import conversation
@@ -139,6 +140,7 @@ def _answer(state: Session) -> list[Effect]:
 Derive = Callable[[Session, Any, Operation], list[Effect]]  # each takes the event of its key
 
 EFFECTS: dict[type[Event], Derive] = {
+    WriterOpened: lambda state, event, seq: outstanding(state),
     SessionOpened: lambda state, event, seq: _open(state),
     InputAppended: _hear,
     UnitSubmitted: _submit,
@@ -156,11 +158,14 @@ def effects(state: Session, event: Event, seq: int) -> list[Effect]:
 
 
 def outstanding(state: Session) -> list[Effect]:
-    """Everything asked for and not answered: what a new writer asks again."""
+    """Everything asked for and not answered: what a new writer asks again.
+
+    Not what must not run twice: the end of that is decided (turns.fail_interrupted), never asked again.
+    """
     if state.phase == "new":
         return []
     if state.phase == "closed":
-        return [CloseStages(state.fence, "recovered")]
+        return [CloseStages(state.fence, "recovered")] if state.holding else []
     asked = _open(state)
     if state.config.turn_detection is not None and state.voice.scored < state.buffer.appended:
         asked.append(HearAgain("voice", state.fence, state.voice.scored))
@@ -176,6 +181,6 @@ def outstanding(state: Session) -> list[Effect]:
                     recognition.until,
                 )
             )
-    if state.turns.ending is not None:
-        asked.append(EndTurn(state.turns.ending, state.fence))
-    return [*asked, *_answer(state)]
+    asked.extend(EndTurn(ending.operation, state.fence) for ending in state.turns.endings)
+    started = state.turns.active is not None and state.turns.active.started
+    return asked if started else [*asked, *_answer(state)]

@@ -61,10 +61,10 @@ Fold = Callable[[Session, Event, Moment], Session]
 
 FOLDS: dict[type[Event], tuple[Fold, ...]] = {
     SessionOpened: (life.fold, fence.fold),
-    SessionConfigured: (life.fold, voice.fold),
+    SessionConfigured: (voice.fold, life.fold),
     SessionClosed: (life.fold,),
     SessionFailed: (life.fold,),
-    WriterOpened: (playback.fold_ends, life.fold),
+    WriterOpened: (playback.fold_ends, input.fold, limits.fold, life.fold),
     CommandRefused: (limits.fold,),
     ClientAttached: (attachment.fold,),
     ClientDetached: (attachment.fold,),
@@ -90,13 +90,13 @@ FOLDS: dict[type[Event], tuple[Fold, ...]] = {
     TextSpoken: (playback.fold, turns.fold_outputs),
     AudioSpoken: (playback.fold, turns.fold_outputs),
     ModelListened: (turns.fold_outputs,),
-    ResponseEnded: (fence.fold, history.fold, playback.fold_ends, turns.fold),
+    ResponseEnded: (fence.fold, history.fold, playback.fold, turns.fold),
     PlaybackAcknowledged: (playback.fold,),
     PlaybackEstimated: (playback.fold,),
-    ItemTruncated: (playback.fold_ends,),
+    ItemTruncated: (playback.fold,),
     ItemAdded: (history.fold,),
     ItemRemoved: (history.fold,),
-    EpochAdvanced: (fence.fold, playback.fold_ends),
+    EpochAdvanced: (fence.fold, playback.fold_ends, turns.fold),
 }
 
 
@@ -104,7 +104,7 @@ def evolve(state: Session, event: Event, at: Moment) -> Session:
     """The state after `event`, which stands at `state.seq`."""
     for fold in FOLDS.get(type(event), ()):
         state = fold(state, event, at)
-    return replace(state, seq=Seq(state.seq + 1), mono_ns=at.mono_ns)
+    return replace(state, seq=Seq(state.seq + 1), at=at)
 
 
 def refold(state: Session, stored: Stored) -> Session:

@@ -21,6 +21,7 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import CancelResponse
+from .heard import is_playing
 from .refusals import NotSpeaking
 from .state import Session
 
@@ -29,15 +30,6 @@ def advance(state: Session, reason: str) -> EpochAdvanced:
     """Void everything of the current epoch."""
     following = replace(state.fence, epoch=state.fence.epoch + 1, response=None)
     return EpochAdvanced(cancelled=state.fence, next=following, reason=reason)
-
-
-def is_playing(state: Session) -> bool:
-    """Whether the user may still be hearing the last response, as far as anybody has said."""
-    if not state.played:
-        return False
-    last = state.played[-1]
-    settled = last.interrupted or last.estimated_ms is not None or last.cap_ms is not None
-    return last.first_mono_ns is not None and not settled
 
 
 def cancel_response(state: Session, command: CancelResponse, at: Moment) -> list[Event]:
@@ -59,7 +51,8 @@ def interrupt(state: Session, event: SpeechStarted, at: Moment) -> list[Event]:
         return []
     active = state.turns.active
     if active is None:
-        return [advance(state, "turn_detected")] if is_playing(state) else []
+        playing = any(is_playing(played) for played in state.played[-2:])
+        return [advance(state, "turn_detected")] if playing else []
     return [
         advance(state, "turn_detected"),
         ResponseEnded(response=active.response, outcome="cancelled", reason="turn_detected"),

@@ -33,15 +33,26 @@ def playing_ms(played: Played, mono_ns: int) -> int:
     return min(samples_to_ms(played.sent), elapsed)
 
 
+def is_playing(played: Played) -> bool:
+    """Whether the user may still be hearing it, as far as anybody has said."""
+    told = max(played.acknowledged_ms or 0, played.estimated_ms or 0)
+    return told < samples_to_ms(played.generated) and played.cap_ms is None and not played.interrupted
+
+
 def heard_text(played: Played, mono_ns: int) -> str:
     """The text whose audio began before the position heard at `mono_ns`, cut at a word.
 
     Inside a marked piece the position is interpolated over its characters: engines give no finer times.
+    What has no audio counts when it ends: a text-only answer as far as it was shown, a spoken one only if
+    nobody broke in before its audio came.
     """
     if not played.marks:
         return ""
+    if not played.audible:
+        return full_text(played) if played.ended else ""
     if played.generated == 0:
-        return "".join(mark.text for mark in played.marks) if played.ended and played.cap_ms is None else ""
+        whole = played.ended and played.cap_ms is None and not played.interrupted
+        return full_text(played) if whole else ""
     limit = ms_to_samples(heard_ms(played, mono_ns))
     if limit >= ms_to_samples(samples_to_ms(played.generated)):
         return full_text(played)

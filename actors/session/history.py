@@ -56,7 +56,7 @@ def content_of(state: Session, entry: Entry) -> tuple[Part, ...]:
         return entry.item.content
     played = state.playback(entry.response)
     text = "" if played is None else heard_text(played, state.mono_ns)
-    kind = "output_audio" if played is not None and played.generated > 0 else "output_text"
+    kind = "output_audio" if played is None or played.audible else "output_text"
     return (Part(kind=kind, text=text),)  # type: ignore[arg-type]  # both are PartKinds
 
 

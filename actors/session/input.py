@@ -24,6 +24,7 @@ from antiphon.events.vocabulary import (
     UnitCompleted,
     UnitRefused,
     UnitSubmitted,
+    WriterOpened,
 )
 
 from .commands import AppendAudio, ClearInput, CommitInput, RecordHeard
@@ -106,7 +107,7 @@ def transcribe(state: Session, event: InputCommitted, at: Moment) -> list[Event]
 
 
 def record_heard(state: Session, command: RecordHeard, at: Moment) -> list[Event]:
-    if not any(r.operation == command.operation for r in state.input.recognitions):
+    if not any(r.operation == command.operation and r.text is None for r in state.input.recognitions):
         return []  # overtaken by more speech, or said twice
     return [UnitCompleted(operation=command.operation, text=command.text)]
 
@@ -165,6 +166,8 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return replace(state, buffer=replace(state.buffer, open_from=until), input=kept)
         case InputTranscribed(item=item):
             return replace(state, input=_without_item(state.input, item))
+        case WriterOpened(boot=boot) if boot != state.boot:  # silence is counted from here
+            return replace(state, buffer=replace(state.buffer, last_mono_ns=at.mono_ns))
         case _:
             return state
 

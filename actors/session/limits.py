@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import CommandRefused, Event, SessionFailed
+from antiphon.events.vocabulary import CommandRefused, Event, SessionFailed, WriterOpened
 
 from .refusals import Refused
 from .state import Refusals, Session
@@ -41,6 +41,8 @@ def refuse(
 
 def fold(state: Session, event: Event, at: Moment) -> Session:
     match event:
+        case WriterOpened(boot=boot) if boot != state.boot:
+            return replace(state, refusals=Refusals(at.mono_ns, 0))
         case CommandRefused():
             window = state.refusals
             if at.mono_ns - window.since_mono_ns > WINDOW_NS:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from antiphon.events.ids import ResponseId
 from antiphon.events.units import Millis, Moment, Samples, samples_to_ms
 from antiphon.events.vocabulary import (
     AudioSpoken,
@@ -53,13 +52,16 @@ def _undecided(state: Session) -> Iterator[Played]:
 
 def record_sent(state: Session, command: ReportSent, at: Moment) -> list[Event]:
     played = state.playback(command.response)
-    if played is None or command.until_sample <= played.sent:
+    if played is None:
+        return []
+    until = min(command.until_sample, played.generated)
+    if until <= played.sent:
         return []
     return [
         FramesSent(
             attachment=command.attachment,
             response=command.response,
-            until_sample=Samples(min(command.until_sample, played.generated)),
+            until_sample=Samples(until),
             first_mono_ns=command.first_mono_ns,
         )
     ]
@@ -138,47 +140,56 @@ def estimate_played_out(state: Session, at: Moment) -> list[Event]:
     ]
 
 
+def move(played: Played, event: Event) -> Played:
+    """One response's cursors after an event about it. Commutative: maximum and minimum instead of order."""
+    match event:
+        case AudioSpoken(until_sample=until):
+            return replace(played, generated=max(played.generated, until))
+        case TextSpoken(text=text, from_sample=start):
+            return replace(played, marks=(*played.marks, Mark(start, text)))
+        case FramesSent(until_sample=until, first_mono_ns=first):
+            earliest = first if played.first_mono_ns is None else min(first, played.first_mono_ns)
+            return replace(played, sent=max(played.sent, until), first_mono_ns=earliest)
+        case PlaybackAcknowledged(heard_ms=heard):
+            return replace(played, acknowledged_ms=max(heard, played.acknowledged_ms or 0))
+        case PlaybackEstimated(heard_ms=heard):
+            return replace(played, estimated_ms=max(heard, played.estimated_ms or 0))
+        case ItemTruncated(audio_end_ms=cap):
+            return replace(played, cap_ms=cap if played.cap_ms is None else min(cap, played.cap_ms))
+        case ResponseEnded():
+            return replace(played, ended=True)
+        case _:
+            return played
+
+
 def fold(state: Session, event: Event, at: Moment) -> Session:
     match event:
-        case ResponseCreated(response=response, item=item):
-            return replace(state, played=(*state.played, Played(response, item)))
-        case AudioSpoken(response=response, until_sample=until):
-            return _move(state, response, "generated", until)
-        case TextSpoken(response=response, text=text, from_sample=start):
+        case ResponseCreated(response=response, item=item, modalities=modalities):
+            begun = Played(response, item, audible="audio" in modalities)
+            return replace(state, played=(*state.played, begun))
+        case (
+            AudioSpoken(response=response)
+            | TextSpoken(response=response)
+            | FramesSent(response=response)
+            | PlaybackAcknowledged(response=response)
+            | PlaybackEstimated(response=response)
+            | ItemTruncated(response=response)
+            | ResponseEnded(response=response)
+        ) if response is not None:
             played = state.playback(response)
-            if played is None:
-                return state
-            return put_played(state, replace(played, marks=(*played.marks, Mark(start, text))))
-        case FramesSent(response=response, until_sample=until, first_mono_ns=first):
-            played = state.playback(response)
-            if played is None:
-                return state
-            earliest = first if played.first_mono_ns is None else min(first, played.first_mono_ns)
-            return put_played(state, replace(played, sent=max(played.sent, until), first_mono_ns=earliest))
-        case PlaybackAcknowledged(response=response, heard_ms=heard):
-            return _move(state, response, "acknowledged_ms", heard)
-        case PlaybackEstimated(response=response, heard_ms=heard):
-            return _move(state, response, "estimated_ms", heard)
+            return state if played is None else put_played(state, move(played, event))
         case _:
             return state
 
 
 def fold_ends(state: Session, event: Event, at: Moment) -> Session:
-    """What fixes cursors: a truncation, an interruption, an end, a new boot."""
+    """What fixes the cursors of whatever is playing: an interruption, a new boot."""
     match event:
-        case ItemTruncated(response=response, audio_end_ms=cap) if response is not None:
-            played = state.playback(response)
-            if played is None:
-                return state
-            lower = cap if played.cap_ms is None else min(cap, played.cap_ms)
-            return put_played(state, replace(played, cap_ms=lower))
         case EpochAdvanced():
             for played in state.played[-2:]:
-                state = put_played(state, replace(played, interrupted=True))
+                if played.generated > 0 or not played.ended:  # else nothing of it was still to be heard
+                    state = put_played(state, replace(played, interrupted=True))
             return state
-        case ResponseEnded(response=response):
-            played = state.playback(response)
-            return state if played is None else put_played(state, replace(played, ended=True))
         case WriterOpened(boot=boot) if boot != state.boot:
             # Monotonic times of another boot mean nothing here: what was playing has played out.
             moved = tuple(
@@ -188,13 +199,3 @@ def fold_ends(state: Session, event: Event, at: Moment) -> Session:
             return replace(state, played=moved)
         case _:
             return state
-
-
-def _move(state: Session, response: ResponseId, cursor: str, to: int) -> Session:
-    played = state.playback(response)
-    if played is None:
-        return state
-    at_ = getattr(played, cursor)
-    if at_ is not None and at_ >= to:
-        return state
-    return put_played(state, replace(played, **{cursor: to}))

@@ -11,6 +11,7 @@
     item_not_found                  no item of that id
     item_exists                     an item of that id is already there
     not_attached                    the connection no longer commands the session
+    event_too_large                 what it asks for does not fit into an event
 
 Dialects translate codes to their own names in web/refusals.py.
 """
@@ -68,6 +69,10 @@ class ItemNotFound(Refused):
 
 class ItemExists(Refused):
     code = "item_exists"
+
+
+class TooLarge(Refused):
+    code = "event_too_large"
 
 
 class NotAttached(Refused):

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from antiphon.events.ids import Fence, ItemId, Operation, ResponseId, Seq, SessionId, derived_id
+from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config, Item, Usage
 
 Phase = Literal["new", "open", "closed"]
@@ -76,15 +77,25 @@ class Active(Struct, frozen=True):
     """EffectStarted stands in the log: asking again could do something outside twice."""
 
 
+class Ending(Struct, frozen=True, gc=False):
+    """An end of the user's turn that a continuously hearing stage was told of and has not answered."""
+
+    operation: Operation
+    next_index: int = 0
+
+
 class Turns(Struct, frozen=True):
-    """Who speaks. `owed`: an answer is due as soon as the present one ends."""
+    """Who speaks. `owed`: an answer is due as soon as the present one ends.
+
+    `answered` is the latest operation whose answer the stage has finished: of it nothing new can come.
+    """
 
     active: Active | None = None
     owed: bool = False
+    answered: Operation = Operation(-1)
     listened: Operation = Operation(-1)
     listened_index: int = 0
-    ending: Operation | None = None
-    """The end of the user's turn that a continuously hearing stage was told of and has not answered."""
+    endings: tuple[Ending, ...] = ()
 
 
 class Mark(Struct, frozen=True, gc=False):
@@ -99,6 +110,8 @@ class Played(Struct, frozen=True):
 
     response: ResponseId
     item: ItemId
+    audible: bool = True
+    """False: asked for as text only, which is heard as it is shown."""
     generated: int = 0
     sent: int = 0
     first_mono_ns: int | None = None
@@ -142,8 +155,8 @@ class Session(Struct, frozen=True):
     phase: Phase = "new"
     seq: Seq = Seq(0)
     """The seq the next event will get."""
-    mono_ns: int = 0
-    """When the latest event happened."""
+    at: Moment = Moment(0, 0)
+    """When the latest event happened; the next one does not happen earlier."""
     boot: str = ""
     writer_epoch: int = 0
     abilities: Abilities = Abilities(stage="", hears="utterances")
@@ -171,6 +184,10 @@ class Session(Struct, frozen=True):
 
     def playback(self, response: ResponseId) -> Played | None:
         return next((played for played in reversed(self.played) if played.response == response), None)
+
+    @property
+    def mono_ns(self) -> int:
+        return self.at.mono_ns
 
     @property
     def last_item(self) -> ItemId | None:

@@ -19,6 +19,7 @@ from antiphon.events.vocabulary import (
     AudioSpoken,
     EffectFailed,
     EffectStarted,
+    EpochAdvanced,
     Event,
     InputCommitted,
     InputTranscribed,
@@ -46,7 +47,7 @@ from .commands import (
     StageWord,
 )
 from .refusals import ActiveResponse
-from .state import Active, Session, Turns
+from .state import Active, Ending, Session, Turns
 
 PIECE = ms_to_samples(200)
 """Audio is stored and sent in pieces of at most this length, so that a barge-in takes back the rest."""
@@ -115,55 +116,49 @@ def fail_interrupted(state: Session, event: WriterOpened, at: Moment) -> list[Ev
 
 
 def answer_owed(state: Session, event: ResponseEnded, at: Moment) -> list[Event]:
-    if not state.turns.owed or event.reason == "session_closed":
-        return []
+    if not state.turns.owed or event.reason in ("session_closed", "turn_detected"):
+        return []  # a user who breaks in is answered once he has finished
     return [_created(state, CreateResponse())]
 
 
 # --- what the stage says ----------------------------------------------------------------------------------
 
 
-def _seen(state: Session, word: StageWord) -> bool:
-    """Whether the log already holds this output, or everything of its operation."""
+def _nothing_new(state: Session, word: StageWord) -> list[Event] | None:
+    """What a word amounts to that is void or known: a dropped output, or nothing. None: it is news."""
     active, turns = state.turns.active, state.turns
+    if word.epoch != state.fence.epoch:
+        return [_dropped(word)]
     if active is not None and active.operation == word.operation:
-        return word.index < active.next_index
-    if state.abilities.hears == "continuously":
-        if word.operation == turns.ending:
-            return False
-        cursor = (turns.listened, turns.listened_index)
-        return word.operation <= turns.listened and (word.operation, word.index) < cursor
-    return False
+        return [] if word.index < active.next_index else None
+    if word.operation == turns.answered:
+        return []
+    if state.abilities.hears == "utterances":  # only the answer under way can say anything new
+        return [] if word.operation < turns.answered else [_dropped(word)]
+    ending = next((ending for ending in turns.endings if ending.operation == word.operation), None)
+    if ending is not None:
+        return [] if word.index < ending.next_index else None
+    return [] if (word.operation, word.index) < (turns.listened, turns.listened_index) else None
 
 
-def _dropped(state: Session, word: StageWord) -> StageOutputDropped | None:
-    """Output of a void epoch, or of an answer that has ended."""
-    active = state.turns.active
-    current = word.epoch == state.fence.epoch
-    if state.abilities.hears == "continuously":
-        known = current
-    else:
-        known = current and active is not None and active.operation == word.operation
-    if known:
-        return None
+def _dropped(word: StageWord) -> StageOutputDropped:
     return StageOutputDropped(operation=word.operation, index=word.index, epoch=word.epoch)
 
 
 def record_speech(state: Session, command: RecordSpeech, at: Moment) -> list[Event | Draft]:
-    if _seen(state, command):
-        return []
-    dropped = _dropped(state, command)
-    if dropped is not None:
-        return [dropped]
+    known = _nothing_new(state, command)
+    if known is not None:
+        return list(known)
     events: list[Event | Draft] = []
     active = state.turns.active
     if active is None:
         created = _created(state, CreateResponse())
         events.append(created)
-        response, spoken = created.response, 0
+        response, spoken, modalities = created.response, 0, created.modalities
     else:
         played = state.playback(active.response)
-        response, spoken = active.response, 0 if played is None else played.generated
+        spoken = 0 if played is None else played.generated
+        response, modalities = active.response, active.modalities
     if command.text:
         events.append(
             TextSpoken(
@@ -174,7 +169,7 @@ def record_speech(state: Session, command: RecordSpeech, at: Moment) -> list[Eve
                 index=command.index,
             )
         )
-    for piece in _pieces(command.pcm):
+    for piece in _pieces(command.pcm if "audio" in modalities else b""):
         spoken += len(piece) // 2
         audio = AudioSpoken(
             response=response,
@@ -194,18 +189,17 @@ def _pieces(pcm: bytes) -> list[bytes]:
 
 
 def record_consumed(state: Session, command: RecordConsumed, at: Moment) -> list[Event]:
-    if _seen(state, command) or state.abilities.hears != "continuously":
+    if state.abilities.hears != "continuously":
         return []
-    return [ModelListened(operation=command.operation)]
+    known = _nothing_new(state, command)
+    return [ModelListened(operation=command.operation)] if known is None else known
 
 
 def record_route(state: Session, command: RecordRoute, at: Moment) -> list[Event]:
     active = state.turns.active
-    if _seen(state, command):
-        return []
-    dropped = _dropped(state, command)
-    if dropped is not None or active is None:
-        return [] if dropped is None else [dropped]
+    known = _nothing_new(state, command)
+    if known is not None or active is None:
+        return known or []
     return [
         AnswerRouted(
             response=active.response,
@@ -218,7 +212,7 @@ def record_route(state: Session, command: RecordRoute, at: Moment) -> list[Event
 
 def record_measure(state: Session, command: RecordMeasure, at: Moment) -> list[Event]:
     recognising = any(r.operation == command.operation for r in state.input.recognitions)
-    if not recognising and (_seen(state, command) or _dropped(state, command) is not None):
+    if not recognising and _nothing_new(state, command) is not None:
         return []
     return [
         StageMeasured(
@@ -231,14 +225,12 @@ def record_measure(state: Session, command: RecordMeasure, at: Moment) -> list[E
 
 
 def record_finish(state: Session, command: RecordFinish, at: Moment) -> list[Event]:
-    active, turns = state.turns.active, state.turns
-    if _seen(state, command):
-        return []
-    dropped = _dropped(state, command)
-    if dropped is not None:
-        return [dropped]
+    active = state.turns.active
+    known = _nothing_new(state, command)
+    if known is not None:
+        return known
     done: list[Event] = [UnitCompleted(operation=command.operation)]
-    if active is None or (command.operation != active.operation and command.operation != turns.ending):
+    if active is None or (command.operation != active.operation and not _is_ending(state, command)):
         return done
     cut = command.why == "length"
     ended = ResponseEnded(
@@ -269,7 +261,11 @@ def record_failure(state: Session, command: RecordFailure, at: Moment) -> list[E
             response=active.response, outcome="failed", reason=command.code, message=command.message
         )
         return [refused, failed]
-    return [refused] if recognising or command.operation == state.turns.ending else []
+    return [refused] if recognising or _is_ending(state, command) else []
+
+
+def _is_ending(state: Session, word: StageWord) -> bool:
+    return any(ending.operation == word.operation for ending in state.turns.endings)
 
 
 # --- the fold ---------------------------------------------------------------------------------------------
@@ -291,11 +287,15 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
         case EffectStarted(operation=operation) if turns.active is not None:
             return replace(state, turns=replace(turns, active=replace(turns.active, started=True)))
         case UnitSubmitted(work="turn"):
-            return replace(state, turns=replace(turns, ending=Operation(state.seq)))
+            endings = (*turns.endings, Ending(Operation(state.seq)))
+            return replace(state, turns=replace(turns, endings=endings))
         case UnitCompleted(operation=operation) | UnitRefused(operation=operation):
-            if operation == turns.ending:
-                return replace(state, turns=replace(turns, ending=None))
-            return state
+            return replace(state, turns=_finished(state, operation))
+        case EpochAdvanced() if state.abilities.hears == "continuously":
+            # What was asked before is void at the stage, too: it will not be answered.
+            heard = max((turns.listened, turns.listened_index), (state.buffer.submitted, 0))
+            void = replace(turns, endings=(), listened=heard[0], listened_index=heard[1])
+            return replace(state, turns=void)
         case _:
             return state
 
@@ -321,9 +321,28 @@ def _advanced(turns: Turns, operation: Operation, index: int) -> Turns:
     active = turns.active
     if active is not None and active.operation == operation:
         return replace(turns, active=replace(active, next_index=max(active.next_index, index + 1)))
-    if operation == turns.ending or (operation, index) < (turns.listened, turns.listened_index):
+    if any(ending.operation == operation for ending in turns.endings):
+        moved = tuple(
+            replace(ending, next_index=max(ending.next_index, index + 1))
+            if ending.operation == operation
+            else ending
+            for ending in turns.endings
+        )
+        return replace(turns, endings=moved)
+    if (operation, index) < (turns.listened, turns.listened_index):
         return turns
     return replace(turns, listened=operation, listened_index=index + 1)
+
+
+def _finished(state: Session, operation: Operation) -> Turns:
+    """An operation has had its last output. Recognitions are none of ours."""
+    turns = state.turns
+    left = tuple(ending for ending in turns.endings if ending.operation != operation)
+    if len(left) < len(turns.endings):
+        return replace(turns, endings=left, answered=operation)
+    if turns.active is not None and turns.active.operation == operation:
+        return replace(turns, answered=operation)
+    return turns
 
 
 def _wants_answer(state: Session) -> bool:

@@ -45,7 +45,7 @@ LATE_MS = 250
 class Crossing(Struct, frozen=True, gc=False):
     """Where the hysteresis changed its mind, and the state it was in just after."""
 
-    what: Literal["started", "paused", "resumed", "stopped"]
+    what: Literal["started", "paused", "stopped"]
     sample: int
 
 
@@ -66,11 +66,11 @@ def walk(
         if end <= voice.scored:
             continue  # said twice
         if speaking and onset is not None and end - onset >= LONGEST_TURN:
+            if not paused:
+                crossings.append(Crossing("paused", end))
             speaking, onset, run, silence, paused = False, None, 0, 0, False
             crossings.append(Crossing("stopped", end))
         elif score >= detection.threshold_permille:
-            if paused:
-                crossings.append(Crossing("resumed", end))
             onset = end - window if onset is None else onset
             run, silence, paused = run + window, 0, False
             if not speaking and run >= start_after:
@@ -121,20 +121,26 @@ def _crossed(state: Session, detection: TurnDetection, crossings: list[Crossing]
                     from_sample=Samples(kept_from),
                 )
             )
-        elif crossing.what == "paused" and item is not None and state.abilities.transcribes:
-            events.append(
-                UnitSubmitted(
-                    work="recognise",
-                    fence=state.fence,
-                    item=item,
-                    from_sample=Samples(kept_from),
-                    until_sample=Samples(crossing.sample),
-                )
-            )
+        elif crossing.what == "paused" and item is not None:
+            events += _recognise(state, item, kept_from, crossing.sample)
         elif crossing.what == "stopped" and item is not None:
             events.append(SpeechStopped(item=item, until_sample=Samples(crossing.sample)))
             item, floor = None, crossing.sample
     return events
+
+
+def _recognise(state: Session, item: ItemId, start: int, until: int) -> list[Event]:
+    if not state.abilities.transcribes:
+        return []
+    return [
+        UnitSubmitted(
+            work="recognise",
+            fence=state.fence,
+            item=item,
+            from_sample=Samples(start),
+            until_sample=Samples(until),
+        )
+    ]
 
 
 def silence_due_ns(state: Session) -> int | None:
@@ -146,10 +152,13 @@ def silence_due_ns(state: Session) -> int | None:
 
 
 def stop_late(state: Session, at: Moment) -> list[Event]:
-    due = silence_due_ns(state)
-    if due is None or at.mono_ns < due or state.voice.speaking is None:
+    due, voice, until = silence_due_ns(state), state.voice, state.buffer.appended
+    if due is None or at.mono_ns < due or voice.speaking is None:
         return []
-    return [SpeechStopped(item=state.voice.speaking, until_sample=Samples(state.buffer.appended), by="timer")]
+    stopped = SpeechStopped(item=voice.speaking, until_sample=Samples(until), by="timer")
+    if voice.paused:  # what was recognised at the pause is all there is
+        return [stopped]
+    return [*_recognise(state, voice.speaking, voice.item_from, until), stopped]
 
 
 def fold(state: Session, event: Event, at: Moment) -> Session:
@@ -165,7 +174,16 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return replace(state, voice=replace(voice, speaking=item, item_from=kept_from))
         case SpeechStopped(by="voice"):  # the walk has already begun anew
             return replace(state, voice=replace(voice, speaking=None))
-        case SpeechStopped() | InputCommitted(by="client") | InputCleared() | SessionConfigured():
-            return replace(state, voice=Voice(scored=voice.scored, item_from=voice.item_from))
+        case SpeechStopped() | InputCommitted(by="client") | InputCleared():
+            return _begun_anew(state)
+        case SessionConfigured(config=config):
+            before, after = state.config.turn_detection, config.turn_detection
+            return _begun_anew(state) if before is None or after is None else state
         case _:
             return state
+
+
+def _begun_anew(state: Session) -> Session:
+    """Scores of audio that is committed, cleared or was never meant to be detected count no more."""
+    scored = max(state.voice.scored, state.buffer.appended)
+    return replace(state, voice=Voice(scored=scored, item_from=state.voice.item_from))

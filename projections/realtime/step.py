@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from antiphon.actors.session.heard import full_text, heard_text
-from antiphon.actors.session.state import Mark, Played
+from antiphon.actors.session.playback import move
+from antiphon.actors.session.state import Played
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import ItemId, SessionId
@@ -29,6 +30,15 @@ VERSION = 1
 
 Json = f.Json
 Frames = list[f.Frame]
+AboutResponse = (
+    v.TextSpoken
+    | v.AudioSpoken
+    | v.FramesSent
+    | v.PlaybackAcknowledged
+    | v.PlaybackEstimated
+    | v.ItemTruncated
+    | v.ResponseEnded
+)
 
 
 class Speaking(Struct, frozen=True):
@@ -39,7 +49,7 @@ class Speaking(Struct, frozen=True):
 
     @property
     def audio(self) -> bool:
-        return "audio" in self.created.modalities
+        return self.played.audible
 
 
 class View(Struct, frozen=True):
@@ -160,14 +170,14 @@ def _item_truncated(view: View, stored: Stored, event: v.ItemTruncated) -> tuple
         content_index=event.content_index,
         audio_end_ms=event.audio_end_ms,
     )
-    return view, [frame]
+    return _moved(view, event)[0], [frame]
 
 
 # --- response ---------------------------------------------------------------------------------------------
 
 
 def _created(view: View, stored: Stored, event: v.ResponseCreated) -> tuple[View, Frames]:
-    speaking = Speaking(event, Played(event.response, event.item))
+    speaking = Speaking(event, Played(event.response, event.item, audible="audio" in event.modalities))
     view = replace(view, speaking=speaking)
     answer = items.item(v.Item(id=event.item, role="assistant"), "in_progress")
     where: Json = {"response_id": event.response, "item_id": event.item}
@@ -182,43 +192,52 @@ def _created(view: View, stored: Stored, event: v.ResponseCreated) -> tuple[View
 
 
 def _text(view: View, stored: Stored, event: v.TextSpoken) -> tuple[View, Frames]:
-    speaking = view.speaking
-    if speaking is None or speaking.created.response != event.response:
+    view, speaking = _moved(view, event)
+    if speaking is None:
         return view, []
-    played = speaking.played
-    marks = (*played.marks, Mark(event.from_sample, event.text))
-    view = replace(view, speaking=replace(speaking, played=replace(played, marks=marks)))
     kind = f.TranscriptDelta if speaking.audio else f.TextDelta
     return view, [
         kind(
             event_id=event_id(stored, 0),
             response_id=event.response,
-            item_id=played.item,
+            item_id=speaking.played.item,
             delta=event.text,
         )
     ]
 
 
 def _audio(view: View, stored: Stored, event: v.AudioSpoken) -> tuple[View, Frames]:
-    speaking = view.speaking
-    if speaking is None or speaking.created.response != event.response or not speaking.audio:
+    view, speaking = _moved(view, event)
+    if speaking is None or not speaking.audio:
         return view, []
-    played = replace(speaking.played, generated=event.until_sample)
-    frame = f.AudioDelta(event_id=event_id(stored, 0), response_id=event.response, item_id=played.item)
-    return replace(view, speaking=replace(speaking, played=played)), [frame]
+    item = speaking.played.item
+    return view, [f.AudioDelta(event_id=event_id(stored, 0), response_id=event.response, item_id=item)]
 
 
-def _estimated(view: View, stored: Stored, event: v.PlaybackEstimated) -> tuple[View, Frames]:
+def _played(view: View, stored: Stored, event: AboutResponse) -> tuple[View, Frames]:
+    """How much was heard shows in the item of an answer that is cut off."""
+    return _moved(view, event)[0], []
+
+
+def _interrupted(view: View, stored: Stored, event: v.EpochAdvanced) -> tuple[View, Frames]:
+    speaking = view.speaking
+    if speaking is None:
+        return view, []
+    return replace(view, speaking=replace(speaking, played=replace(speaking.played, interrupted=True))), []
+
+
+def _moved(view: View, event: AboutResponse) -> tuple[View, Speaking | None]:
+    """The view with the cursors moved of the response being shown, if the event is about that one."""
     speaking = view.speaking
     if speaking is None or speaking.created.response != event.response:
-        return view, []
-    played = replace(speaking.played, estimated_ms=event.heard_ms)
-    return replace(view, speaking=replace(speaking, played=played)), []
+        return view, None
+    speaking = replace(speaking, played=move(speaking.played, event))
+    return replace(view, speaking=speaking), speaking
 
 
 def _ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Frames]:
-    speaking = view.speaking
-    if speaking is None or speaking.created.response != event.response:
+    view, speaking = _moved(view, event)
+    if speaking is None:
         return view, []
     said = full_text(speaking.played)
     complete = event.outcome == "completed"
@@ -293,6 +312,9 @@ SHOWS: dict[type[v.Event], Show] = {
     v.ResponseCreated: _created,
     v.TextSpoken: _text,
     v.AudioSpoken: _audio,
-    v.PlaybackEstimated: _estimated,
+    v.EpochAdvanced: _interrupted,
+    v.FramesSent: _played,
+    v.PlaybackAcknowledged: _played,
+    v.PlaybackEstimated: _played,
     v.ResponseEnded: _ended,
 }
