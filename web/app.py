@@ -48,6 +48,7 @@ class Server:
         self.store = SegmentLog(
             Path(settings.data), deliver=lambda call: void(loop.call_soon_threadsafe(call))
         )
+        self.store.stats.observe = self.metrics.append_seconds.observe
         identity = Identity(
             code=__version__,
             boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),

@@ -37,11 +37,8 @@ def health(host: SessionHost, settings: Settings) -> tuple[int, dict[str, Any]]:
 def exposition(metrics: Metrics, host: SessionHost, store: SegmentLog) -> bytes:
     """The metrics page, with the figures that others keep read off now."""
     metrics.live.set(host.live)
-    stats = store.stats
-    metrics.appends.set(stats.appends)
-    metrics.append_last.set(stats.last_write_s)
-    metrics.append_peak.set(stats.peak_write_s)
-    metrics.slow_writes.set(stats.slow_writes)
+    metrics.slow_writes.set(store.stats.slow_writes)
+    metrics.backlog.set(store.stats.backlog)
     for role, link in host.links.items():
         metrics.in_flight.labels(role).set(link.in_flight)
     return generate_latest(metrics.registry)

@@ -25,15 +25,17 @@ class Metrics:
             buckets=FINE,
             registry=self.registry,
         )
-        self.appends = Gauge("antiphon_log_appends", "Batches appended", registry=self.registry)
-        self.append_last = Gauge(
-            "antiphon_log_append_last_seconds", "Duration of the latest log write", registry=self.registry
-        )
-        self.append_peak = Gauge(
-            "antiphon_log_append_peak_seconds", "Longest log write so far", registry=self.registry
+        self.append_seconds = Histogram(
+            "antiphon_log_append_seconds",
+            "Duration of log writes",
+            buckets=(0.00001, 0.00005, 0.0001, *FINE),
+            registry=self.registry,
         )
         self.slow_writes = Gauge(
             "antiphon_log_slow_writes", "Log writes slower than 5 ms", registry=self.registry
+        )
+        self.backlog = Gauge(
+            "antiphon_log_backlog", "Batches waiting for the log's writer thread", registry=self.registry
         )
         self.in_flight = Gauge(
             "antiphon_stage_units_in_flight",
