@@ -1,0 +1,215 @@
+"""Against a stub of a chat server: a real HTTP server on loopback whose answers a test scripts."""
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from antiphon.actors.stages.cascade.writing import Request, Stop, WritingFailed
+from antiphon.actors.stages.chat_backend import writer as writer_module
+from antiphon.actors.stages.chat_backend.engine import ChatEngine
+from antiphon.actors.stages.chat_backend.writer import ChatWriter, completions_url
+from antiphon.actors.stages.contract import EngineRefused, Failed, Finished, Routed, Said, Speak, Turn
+from antiphon.events.ids import Operation, SessionId
+from tests.stages.collecting import WAIT_S, Collected, fence
+
+REQUEST = Request(session=SessionId("s"), messages=(Turn(role="user", text="Why?"),), temperature=0.5)
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+def words(*pieces: str, finish: str | None = "stop") -> Answer:
+    def answer(http: BaseHTTPRequestHandler) -> None:
+        http.send_response(200)
+        http.end_headers()
+        for piece in pieces:
+            http.wfile.write(event({"choices": [{"delta": {"content": piece}}]}))
+        if finish:
+            http.wfile.write(event({"choices": [{"delta": {}, "finish_reason": finish}]}))
+            http.wfile.write(event({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}))
+            http.wfile.write(b"data: [DONE]\n\n")
+
+    return answer
+
+
+def event(chunk: object) -> bytes:
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+def status(code: int) -> Answer:
+    return lambda http: http.send_error(code, "says: your key sk-secret is wrong")
+
+
+class Stub:
+    """Answers the n-th request by the n-th script."""
+
+    def __init__(self) -> None:
+        self.scripts: list[Answer] = []
+        self.bodies: list[dict] = []
+        self.keys: list[str | None] = []
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                stub.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+                stub.keys.append(self.headers["authorization"])
+                stub.scripts.pop(0)(self)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    monkeypatch.setattr(writer_module, "RETRY_AFTER_S", (0, 0))
+    stub = Stub()
+    yield stub
+    stub.server.shutdown()
+    stub.server.server_close()
+
+
+@pytest.fixture
+def writer(stub):
+    writer = ChatWriter(stub.url, "some-model", key="sk-secret", lanes=1)
+    yield writer
+    writer.close()
+
+
+def write(writer: ChatWriter, stop: Stop | None = None):
+    heard: list[str] = []
+    written = writer.write(REQUEST, lambda piece: bool(heard.append(piece)), stop or Stop())
+    return heard, written
+
+
+def test_words_are_handed_on_and_counted(stub, writer):
+    stub.scripts = [words("Because", " so.")]
+    heard, written = write(writer)
+    assert heard == ["Because", " so."]
+    assert (written.why, written.input_tokens, written.output_tokens) == ("done", 9, 2)
+    assert stub.bodies[0]["messages"] == [{"role": "user", "content": "Why?"}]
+    assert stub.bodies[0]["temperature"] == 0.5
+    assert stub.keys == ["Bearer sk-secret"]
+
+
+def test_proxies_of_the_environment_are_not_asked_for_loopback(stub, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    stub.scripts = [words("Hi")]
+    writer = ChatWriter(stub.url, "some-model", lanes=1)
+    assert write(writer)[0] == ["Hi"]
+    assert stub.keys == [None]
+    writer.close()
+
+
+def test_a_busy_server_is_asked_again(stub, writer):
+    stub.scripts = [status(503), status(429), words("Hi")]
+    assert write(writer)[0] == ["Hi"]
+
+
+def test_a_server_that_stays_busy_refuses(stub, writer):
+    stub.scripts = [status(503)] * 3
+    with pytest.raises(WritingFailed) as failed:
+        write(writer)
+    assert (failed.value.code, failed.value.retryable) == ("llm_refused", True)
+
+
+def test_a_refusal_is_final_and_quotes_neither_key_nor_server(stub, writer):
+    stub.scripts = [status(401)]
+    with pytest.raises(WritingFailed) as failed:
+        write(writer)
+    assert (failed.value.code, failed.value.message) == ("llm_refused", "the chat server answered HTTP 401")
+
+
+def test_an_answer_that_breaks_off_is_not_asked_for_again(stub, writer):
+    stub.scripts = [words("Because", finish=None)]
+    with pytest.raises(WritingFailed) as failed:
+        write(writer)
+    assert failed.value.code == "llm_unreachable"
+    assert len(stub.bodies) == 1
+
+
+def test_nobody_there_is_unreachable(stub):
+    free = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    url = f"http://127.0.0.1:{free.server_address[1]}/v1"
+    free.server_close()
+    writer = ChatWriter(url, "some-model", lanes=1)
+    with pytest.raises(WritingFailed) as failed:
+        write(writer)
+    assert (failed.value.code, failed.value.retryable) == ("llm_unreachable", True)
+    writer.close()
+
+
+def test_a_silent_server_is_given_up(stub):
+    until_done = threading.Event()
+    stub.scripts = [lambda http: until_done.wait(WAIT_S)]
+    writer = ChatWriter(stub.url, "some-model", lanes=1, silence_s=0.05)
+    with pytest.raises(WritingFailed) as failed:
+        write(writer)
+    assert failed.value.code == "llm_unreachable"
+    until_done.set()
+    writer.close()
+
+
+def test_something_else_than_an_answer_is_a_refusal(stub, writer):
+    stub.scripts = [
+        lambda http: (http.send_response(200), http.end_headers(), http.wfile.write(b"data: <html>\n\n"))
+    ]
+    with pytest.raises(WritingFailed) as failed:
+        write(writer)
+    assert failed.value.code == "llm_refused"
+
+
+def test_a_stop_leaves_a_silent_server_at_once_and_closes_the_stream(stub, writer):
+    stop, closed = Stop(), threading.Event()
+
+    def never_ends(http: BaseHTTPRequestHandler) -> None:
+        words("Because", finish=None)(http)
+        stop.set()
+        with suppress(ConnectionResetError):
+            assert not http.connection.recv(1)
+        closed.set()
+
+    stub.scripts = [never_ends]
+    _heard, written = write(writer, stop)
+    assert written.why == "stopped"
+    assert closed.wait(WAIT_S)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://x/v1", "localhost:8000", "http://", "http://me:pw@x/v1", "http://x:port/v1"]
+)
+def test_a_url_that_cannot_be_asked_is_refused(url):
+    with pytest.raises(EngineRefused) as refused:
+        completions_url(url)
+    assert refused.value.code == "bad_settings"
+
+
+def test_a_model_has_to_be_named():
+    with pytest.raises(EngineRefused, match="llm-model"):
+        ChatWriter("http://127.0.0.1:1/v1", "")
+
+
+def speak(operation: int, text: str) -> Speak:
+    return Speak(fence(), Operation(operation), (Turn(role="user", text=text),))
+
+
+def test_the_text_only_stage_answers_in_writing(stub):
+    stub.scripts = [words("Because ", "**so** it is."), status(400)]
+    engine, collected = ChatEngine({"llm_url": stub.url, "llm_model": "some-model"}), Collected()
+    engine.start(collected)
+    engine.open(fence(), {})
+    engine.speak(speak(1, "Why?"))
+    routed, *said, finished = (b for b in collected.ended(1) if isinstance(b, Routed | Said | Finished))
+    assert routed == Routed("model")
+    assert "".join(piece.text for piece in said) == "Because **so** it is."
+    assert (finished.input_tokens, finished.output_tokens) == (9, 2)
+    engine.speak(speak(2, "Why?"))
+    assert isinstance(collected.ended(2)[-1], Failed)
+    assert engine.descriptor.must_not_repeat
+    engine.stop()
