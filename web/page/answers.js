@@ -124,7 +124,7 @@ export class Answers {
     for (const [item, answer] of this.#answers) {
       if (answer.response !== response.id) continue;
       answer.words.complete = true;
-      this.transcript.answerEnded(item, this.playback.receivedMs(item));
+      this.transcript.answerEnded(item, answer.words.text !== "", this.playback.receivedMs(item));
     }
   }
 

@@ -88,8 +88,7 @@ function showHealth({ notice, stages = {} }) {
   loading.hidden = waiting.length === 0;
   const lines = waiting.map(([name, { state, progress }]) => {
     const line = document.createElement("li");
-    const share = typeof progress === "number" ? `${Math.round(progress * 100)} %` : (progress ?? "");
-    line.textContent = `${name}: ${state} ${share}`.trim();
+    line.textContent = `${name}: ${[state, progress].filter(Boolean).join(", ")}`;
     return line;
   });
   loading.replaceChildren(...lines);

@@ -4,7 +4,7 @@
  * @typedef {object} Health
  * @property {string} [status]
  * @property {string} [notice] what people should know about the model
- * @property {Record<string, {state: string, progress?: number | string | null}>} [stages]
+ * @property {Record<string, {state: string, progress?: string | null}>} [stages]
  */
 
 const AGAIN_MS = 1000;

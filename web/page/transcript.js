@@ -11,6 +11,8 @@ const seconds = (ms) => (ms / 1000).toFixed(1);
 export class Transcript {
   #list;
   #scroller;
+  /** Whoever scrolls back to read is not pulled to the end by what comes. */
+  #isAtEnd = true;
   /** @type {Map<string, Line>} */
   #lines = new Map();
 
@@ -21,6 +23,10 @@ export class Transcript {
   constructor(list, scroller) {
     this.#list = list;
     this.#scroller = scroller;
+    scroller.addEventListener("scroll", () => {
+      this.#isAtEnd = scroller.scrollTop + scroller.clientHeight > scroller.scrollHeight - 32;
+    });
+    new ResizeObserver(() => this.#follow()).observe(scroller);
   }
 
   clear() {
@@ -70,13 +76,14 @@ export class Transcript {
 
   /**
    * @param {string} item
+   * @param {boolean} hasWords
    * @param {number} receivedMs
    */
-  answerEnded(item, receivedMs) {
-    const { line, heard, rest, note } = this.#line(item, "it");
+  answerEnded(item, hasWords, receivedMs) {
+    const { line, note } = this.#line(item, "it");
     line.removeAttribute("aria-busy");
     if (line.dataset.state === "open") line.dataset.state = "done";
-    if (heard.textContent || rest.textContent || note.textContent) return;
+    if (hasWords || note.textContent) return;
     note.textContent = receivedMs > 0 ? `spoken without words, ${seconds(receivedMs)} s` : "no answer";
   }
 
@@ -128,7 +135,7 @@ export class Transcript {
   }
 
   #follow() {
-    this.#scroller.scrollTop = this.#scroller.scrollHeight;
+    if (this.#isAtEnd) this.#scroller.scrollTop = this.#scroller.scrollHeight;
   }
 }
 

@@ -5,12 +5,14 @@
 
 const OTHERWISE = "You can still type, or play a recording.";
 
+const PORT = location.port || "80";
+
 /** @type {Record<string, string>} by the name of the DOMException */
 const MICROPHONE = {
   SecurityError:
     "Browsers give the microphone only to pages from https or from localhost. Open this page through https, " +
-    "or forward the port to your own machine (ssh -L 8000:localhost:8000 …) and open it at http://localhost:8000. " +
-    OTHERWISE,
+    `or forward the port to your own machine (ssh -L 8765:localhost:${PORT} ${location.hostname}) and open it at ` +
+    `http://localhost:8765. ${OTHERWISE}`,
   NotAllowedError:
     "The microphone was refused. Allow it for this page in the browser's site settings, then press Talk again. " +
     OTHERWISE,
