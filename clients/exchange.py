@@ -32,10 +32,11 @@ class Exchange:
     """When the first sample of the question was spoken, and the last: the sender's own clock."""
     speech_ended: float
     speech_started: float | None = None
-    """The server noticed speech."""
+    """The server first noticed speech."""
     speech_stopped: float | None = None
     committed: float | None = None
     """The turn was closed; from here on the user waits for the answer."""
+    response_id: str | None = None
     response_created: float | None = None
     first_audio: float | None = None
     last_audio: float | None = None
@@ -49,6 +50,8 @@ class Exchange:
     errors: list[str] = field(default_factory=list)
     arrivals: list[tuple[float, int]] = field(default_factory=list)
     """When each piece of the answer's sound arrived, and its length in bytes."""
+    hearing: bool = False
+    """The server hears speech right now."""
 
     def note(self, event: Event) -> None:
         """Take an event into account. Those that say nothing of the exchange change nothing."""
@@ -59,9 +62,9 @@ class Exchange:
     @property
     def settled(self) -> bool:
         """Whether the last turn has been answered and the server hears no further speech."""
-        if self.committed is None or self.response_done is None or self.response_done < self.committed:
+        if self.hearing or self.committed is None or self.response_done is None:
             return False
-        return self.speech_started is None or self.committed >= self.speech_started
+        return self.response_done >= self.committed
 
     @property
     def delay(self) -> float | None:
@@ -98,10 +101,13 @@ def gaps(arrivals: Sequence[tuple[float, int]]) -> list[float]:
 
 
 def _speech_started(exchange: Exchange, event: Event) -> None:
-    exchange.speech_started = event.at
+    exchange.hearing = True
+    if exchange.speech_started is None:
+        exchange.speech_started = event.at
 
 
 def _speech_stopped(exchange: Exchange, event: Event) -> None:
+    exchange.hearing = False
     exchange.speech_stopped = event.at
 
 
@@ -115,6 +121,7 @@ def _transcribed(exchange: Exchange, event: Event) -> None:
 
 
 def _created(exchange: Exchange, event: Event) -> None:
+    exchange.response_id = event.body["response"].get("id")
     exchange.response_created = event.at
     exchange.first_audio = exchange.last_audio = exchange.response_done = exchange.status = None
     exchange.answer = ""

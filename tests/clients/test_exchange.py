@@ -34,15 +34,19 @@ def done(at: float, status: str = "completed") -> tuple[float, str, dict[str, An
     return at, "response.done", {"response": {"status": status}}
 
 
+def created(at: float) -> tuple[float, str, dict[str, Any]]:
+    return at, "response.created", {"response": {"id": f"resp_{at}"}}
+
+
 STARTED, STOPPED = "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped"
-COMMITTED, CREATED = "input_audio_buffer.committed", "response.created"
+COMMITTED = "input_audio_buffer.committed"
 
 TURN = (
     (0.3, STARTED, {}),
     (1.5, STOPPED, {}),
     (1.5, COMMITTED, {}),
     heard(1.6, " Hello? "),
-    (1.6, CREATED, {}),
+    created(1.6),
 )
 
 
@@ -69,9 +73,10 @@ def test_a_speaker_who_goes_on_unsettles_what_was_answered() -> None:
     assert not exchange(*went_on).settled
     again = exchange(
         *went_on,
+        (2.9, STOPPED, {}),
         (3.0, COMMITTED, {}),
         heard(3.0, "And you?"),
-        (3.0, CREATED, {}),
+        created(3.0),
         audio(3.5, b"ok"),
         done(3.6),
     )
@@ -79,11 +84,12 @@ def test_a_speaker_who_goes_on_unsettles_what_was_answered() -> None:
     assert again.question == "Hello? And you?"
     assert bytes(again.audio) == b"ok"
     assert again.answer == ""
+    assert (again.speech_started, again.response_id) == (0.3, "resp_3.0")
     assert again.delay == 0.5
 
 
 def test_an_answer_that_began_before_the_turn_ended_has_no_delay() -> None:
-    assert exchange((0.1, CREATED, {}), audio(0.2, b"ab"), (1.5, COMMITTED, {}), done(1.6)).delay is None
+    assert exchange(created(0.1), audio(0.2, b"ab"), (1.5, COMMITTED, {}), done(1.6)).delay is None
 
 
 def test_errors_are_kept_by_their_code() -> None:
