@@ -87,12 +87,12 @@ class Ending(Struct, frozen=True, gc=False):
 class Turns(Struct, frozen=True):
     """Who speaks. `owed`: an answer is due as soon as the present one ends.
 
-    `answered` is the latest operation whose answer the stage has finished: of it nothing new can come.
+    `answered` are the latest operations whose answer the stage has finished: nothing new can come of them.
     """
 
     active: Active | None = None
     owed: bool = False
-    answered: Operation = Operation(-1)
+    answered: tuple[Operation, ...] = ()
     listened: Operation = Operation(-1)
     listened_index: int = 0
     endings: tuple[Ending, ...] = ()

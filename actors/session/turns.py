@@ -52,6 +52,9 @@ from .state import Active, Ending, Session, Turns
 PIECE = ms_to_samples(200)
 """Audio is stored and sent in pieces of at most this length, so that a barge-in takes back the rest."""
 
+REMEMBERED = 7
+"""Finished answers, beside the latest, whose words are known when they are said again."""
+
 
 def create_response(state: Session, command: CreateResponse, at: Moment) -> list[Event]:
     if state.turns.active is not None:
@@ -131,10 +134,11 @@ def _nothing_new(state: Session, word: StageWord) -> list[Event] | None:
         return [_dropped(word)]
     if active is not None and active.operation == word.operation:
         return [] if word.index < active.next_index else None
-    if word.operation == turns.answered:
+    if word.operation in turns.answered:
         return []
     if state.abilities.hears == "utterances":  # only the answer under way can say anything new
-        return [] if word.operation < turns.answered else [_dropped(word)]
+        earlier = bool(turns.answered) and word.operation < turns.answered[-1]
+        return [] if earlier else [_dropped(word)]
     ending = next((ending for ending in turns.endings if ending.operation == word.operation), None)
     if ending is not None:
         return [] if word.index < ending.next_index else None
@@ -338,11 +342,10 @@ def _finished(state: Session, operation: Operation) -> Turns:
     """An operation has had its last output. Recognitions are none of ours."""
     turns = state.turns
     left = tuple(ending for ending in turns.endings if ending.operation != operation)
-    if len(left) < len(turns.endings):
-        return replace(turns, endings=left, answered=operation)
-    if turns.active is not None and turns.active.operation == operation:
-        return replace(turns, answered=operation)
-    return turns
+    answering = turns.active is not None and turns.active.operation == operation
+    if not answering and len(left) == len(turns.endings):
+        return turns
+    return replace(turns, endings=left, answered=(*turns.answered[-REMEMBERED:], operation))
 
 
 def _wants_answer(state: Session) -> bool:

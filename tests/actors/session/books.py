@@ -1,0 +1,173 @@
+"""An account of what was asked of the stages and not answered, kept from the facts alone.
+
+It shares no code with the core: what the core computes as `outstanding` is compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from antiphon.actors.session import effects as e
+from antiphon.events import vocabulary as v
+from antiphon.events.envelope import Stored
+
+Named = set[tuple[Any, ...]]
+
+
+class Books:
+    """Asked minus answered, event by event."""
+
+    def __init__(self) -> None:
+        self.opened: v.SessionOpened | None = None
+        self.over = False
+        self.let_go: set[str] = set()
+        self.detecting = False
+        self.recognitions: dict[int, v.UnitSubmitted] = {}
+        self.committed: set[str] = set()
+        self.speaking: dict[int, v.UnitSubmitted] = {}
+        self.started: set[int] = set()
+        self.endings: list[int] = []
+        self.pieces: dict[int, int] = {}
+        """Input not yet answered by a continuously hearing model: seq and where it ends."""
+        self.appended = 0
+        self.scored = 0
+
+    # --- entering -----------------------------------------------------------------------------------------
+
+    def enter(self, stored: Stored) -> None:
+        event = stored.event
+        getattr(self, f"_{type(event).__name__}", lambda *_: None)(event, stored.seq)
+
+    def _SessionOpened(self, event: v.SessionOpened, seq: int) -> None:
+        self.opened = event
+        self.detecting = event.config.turn_detection is not None
+
+    def _SessionConfigured(self, event: v.SessionConfigured, seq: int) -> None:
+        before, self.detecting = self.detecting, event.config.turn_detection is not None
+        if before != self.detecting:
+            self.scored = max(self.scored, self.appended)
+
+    def _SessionClosed(self, event: v.Event, seq: int) -> None:
+        self.over = True
+
+    _SessionFailed = _SessionClosed
+
+    def _StageReleased(self, event: Any, seq: int) -> None:
+        self.let_go.add(event.stage)
+
+    _StageRefused = _StageLost = _StageReleased
+
+    def _InputAppended(self, event: v.InputAppended, seq: int) -> None:
+        self.appended = event.until_sample
+        self.pieces[seq] = event.until_sample
+
+    def _VoiceScored(self, event: v.VoiceScored, seq: int) -> None:
+        self.scored = max(self.scored, event.until_sample)
+
+    def _SpeechStarted(self, event: v.SpeechStarted, seq: int) -> None:
+        self._forget_uncommitted(but="")
+
+    def _SpeechStopped(self, event: v.SpeechStopped, seq: int) -> None:
+        if event.by == "timer":
+            self.scored = max(self.scored, self.appended)
+
+    def _InputCleared(self, event: v.InputCleared, seq: int) -> None:
+        self.scored = max(self.scored, self.appended)
+        self._forget_uncommitted(but="")
+
+    def _InputCommitted(self, event: v.InputCommitted, seq: int) -> None:
+        if event.by == "client":
+            self.scored = max(self.scored, self.appended)
+        self._forget_uncommitted(but=event.item)
+        self.committed.add(event.item)
+
+    def _InputTranscribed(self, event: v.InputTranscribed, seq: int) -> None:
+        self.committed.discard(event.item)
+        for op in [op for op, asked in self.recognitions.items() if asked.item == event.item]:
+            del self.recognitions[op]
+
+    def _UnitSubmitted(self, event: v.UnitSubmitted, seq: int) -> None:
+        if event.work == "recognise":
+            for op in [op for op, asked in self.recognitions.items() if asked.item == event.item]:
+                del self.recognitions[op]
+            self.recognitions[seq] = event
+        elif event.work == "turn":
+            self.endings.append(seq)
+        else:
+            self.speaking[seq] = event
+
+    def _UnitCompleted(self, event: Any, seq: int) -> None:
+        self.recognitions.pop(event.operation, None)
+        if event.operation in self.endings:
+            self.endings.remove(event.operation)
+
+    _UnitRefused = _UnitCompleted
+
+    def _EffectStarted(self, event: v.EffectStarted, seq: int) -> None:
+        self.started.add(event.operation)
+
+    def _ResponseEnded(self, event: v.ResponseEnded, seq: int) -> None:
+        for op in [op for op, asked in self.speaking.items() if asked.response == event.response]:
+            del self.speaking[op]
+
+    def _EpochAdvanced(self, event: v.EpochAdvanced, seq: int) -> None:
+        self.endings.clear()
+        self.pieces.clear()
+
+    def _heard_up_to(self, event: Any, seq: int) -> None:
+        if event.operation in self.pieces:
+            for piece in [piece for piece in self.pieces if piece <= event.operation]:
+                del self.pieces[piece]
+
+    _ModelListened = _TextSpoken = _AudioSpoken = _StageOutputDropped = _heard_up_to
+    _StageMeasured = _AnswerRouted = _heard_up_to
+
+    def _forget_uncommitted(self, *, but: str) -> None:
+        for op, asked in list(self.recognitions.items()):
+            if asked.item not in self.committed and asked.item != but:
+                del self.recognitions[op]
+
+    # --- the balance --------------------------------------------------------------------------------------
+
+    def open(self) -> Named:
+        if self.opened is None:
+            return set()
+        able = self.opened.abilities
+        if self.over:
+            held = {"model", "voice"} if able.detects_voice else {"model"}
+            return {("close",)} if held - self.let_go else set()
+        asked: Named = {("open", "model")}
+        if able.detects_voice and "voice" not in self.let_go:
+            asked.add(("open", "voice"))
+        if self.detecting and self.scored < self.appended:
+            asked.add(("hear again", "voice", self.scored))
+        if able.hears == "continuously" and self.pieces:
+            asked.add(("hear again", "model", min(self.pieces)))
+        asked |= {("recognise", op, u.from_sample, u.until_sample) for op, u in self.recognitions.items()}
+        asked |= {("end turn", op) for op in self.endings}
+        return asked | {("answer", op) for op in self.speaking if op not in self.started}
+
+
+def named(asked: Iterable[e.Effect], books: Books) -> Named:
+    """The core's effects in the words of this account."""
+    return {_name(effect, books) for effect in asked}
+
+
+def _name(effect: e.Effect, books: Books) -> tuple[Any, ...]:
+    match effect:
+        case e.OpenStage(stage):
+            return ("open", stage)
+        case e.HearAgain("voice", _, after):
+            return ("hear again", "voice", after)
+        case e.HearAgain("model", _, after):  # named by the first piece that it gives again
+            return ("hear again", "model", min(piece for piece in books.pieces if piece > after))
+        case e.Recognise(operation, _, start, until):
+            return ("recognise", operation, start, until)
+        case e.EndTurn(operation):
+            return ("end turn", operation)
+        case e.Answer(operation):
+            return ("answer", operation)
+        case e.CloseStages():
+            return ("close",)
+    raise AssertionError(f"nobody asks again for {effect}")

@@ -1,0 +1,183 @@
+"""What holds of every log and of every sequence of frames, whatever happened. Reads facts, folds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from antiphon.events import vocabulary as v
+from antiphon.events.envelope import Stored
+from antiphon.projections.realtime import frames as f
+from antiphon.projections.realtime.step import View, step
+
+OF_A_RESPONSE = (v.TextSpoken, v.AudioSpoken, v.AnswerRouted, v.ResponseEnded)
+
+
+def check_events(log: Sequence[Stored]) -> None:
+    """The laws of a log."""
+    assert [stored.seq for stored in log] == list(range(len(log)))
+    _time_and_fence_never_fall(log)
+    _responses_have_one_end(log)
+    _audio_runs_on(log)
+    _void_epochs_are_silent(log)
+    _nothing_is_said_twice(log)
+
+
+def _time_and_fence_never_fall(log: Sequence[Stored]) -> None:
+    walls = [stored.at.wall_ns for stored in log]
+    assert walls == sorted(walls)
+    boot, mono, epoch, turn = "", 0, 0, 0
+    for stored in log:
+        event = stored.event
+        if isinstance(event, v.WriterOpened) and event.boot != boot:
+            boot, mono = event.boot, 0
+        assert stored.at.mono_ns >= mono
+        mono = stored.at.mono_ns
+        if isinstance(event, v.EpochAdvanced):
+            assert event.cancelled.epoch == epoch
+            assert event.next.epoch == epoch + 1
+            epoch = event.next.epoch
+        if isinstance(event, v.ResponseCreated):
+            assert event.fence.epoch == epoch
+            assert event.fence.turn == turn + 1
+            turn = event.fence.turn
+
+
+def _responses_have_one_end(log: Sequence[Stored]) -> None:
+    live: str | None = None
+    seen: set[str] = set()
+    over = False
+    for event in (stored.event for stored in log):
+        if isinstance(event, v.ResponseCreated):
+            assert live is None, "two responses at a time"
+            assert event.response not in seen
+            live = event.response
+            seen.add(live)
+        elif isinstance(event, OF_A_RESPONSE):
+            assert event.response == live, f"{event} of a response that is not under way"
+            if isinstance(event, v.ResponseEnded):
+                live = None
+        elif isinstance(event, v.SessionClosed | v.SessionFailed):
+            assert live is None, "the session ended before its answer"
+            assert not over, "ended twice"
+            over = True
+
+
+def _audio_runs_on(log: Sequence[Stored]) -> None:
+    ends: dict[str, int] = {}
+    sent: dict[str, int] = {}
+    appended = committed = 0
+    for event in (stored.event for stored in log):
+        match event:
+            case v.AudioSpoken(response=response, samples=samples, until_sample=until):
+                assert until == ends.get(response, 0) + samples
+                ends[response] = until
+            case v.TextSpoken(response=response, from_sample=start):
+                assert start == ends.get(response, 0)
+            case v.FramesSent(response=response, until_sample=until):
+                assert sent.get(response, 0) < until <= ends.get(response, 0)
+                sent[response] = until
+            case (
+                v.PlaybackAcknowledged(response=response, heard_ms=ms)
+                | v.PlaybackEstimated(response=response, heard_ms=ms)
+            ):
+                assert ms <= ends.get(response, 0) // 24
+            case v.InputAppended(samples=samples, until_sample=until):
+                assert until == appended + samples
+                appended = until
+            case v.InputCommitted(from_sample=start, until_sample=until):
+                assert committed <= start < until <= appended
+                committed = until
+            case v.InputCleared(until_sample=until):
+                committed = until
+
+
+def _void_epochs_are_silent(log: Sequence[Stored]) -> None:
+    """No audio of an earlier epoch after EpochAdvanced."""
+    epoch, created = 0, {}
+    for event in (stored.event for stored in log):
+        if isinstance(event, v.EpochAdvanced):
+            epoch = event.next.epoch
+        elif isinstance(event, v.ResponseCreated):
+            created[event.response] = event.fence.epoch
+        elif isinstance(event, v.AudioSpoken | v.TextSpoken):
+            assert created[event.response] == epoch
+
+
+def _nothing_is_said_twice(log: Sequence[Stored]) -> None:
+    """(operation, index) removes duplicates: each stands in one batch, that is, at one moment of the log."""
+    said: dict[tuple[int, int], int] = {}
+    for stored in log:
+        event = stored.event
+        if isinstance(event, v.TextSpoken | v.AudioSpoken):
+            key = (event.operation, event.index)
+            last = said.get(key, stored.seq - 1)
+            between = [log[seq].event for seq in range(last + 1, stored.seq)]
+            assert all(
+                isinstance(e, v.TextSpoken | v.AudioSpoken) and (e.operation, e.index) == key for e in between
+            ), f"{key} is said twice"
+            said[key] = stored.seq
+
+
+# --- frames -----------------------------------------------------------------------------------------------
+
+
+def frames_of(log: Sequence[Stored], view: View | None = None) -> tuple[View, list[f.Frame]]:
+    """What attachment 1 is shown of these events."""
+    view, shown = view or View(attachment=1), []
+    for stored in log:
+        view, frames = step(view, stored)
+        shown += frames
+    return view, shown
+
+
+def wire(frame: f.Frame) -> dict[str, Any]:
+    read: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(frame))
+    return read
+
+
+def check_frames(log: Sequence[Stored]) -> None:
+    """The laws of a plain Realtime connection."""
+    frames = [wire(frame) for frame in frames_of(log)[1]]
+    numbers = [int(frame["event_id"].removeprefix("event_")) for frame in frames]
+    assert numbers == sorted(set(numbers)), "event ids do not strictly increase"
+    assert frames[0]["type"] == "session.created"
+    known: set[str] = set()
+    open_response: dict[str, Any] | None = None
+    done: set[str] = set()
+    for frame in frames:
+        kind = frame["type"]
+        if kind == "conversation.item.added":
+            assert frame["previous_item_id"] is None or frame["previous_item_id"] in known
+            assert frame["item"]["id"] not in known or frame["item"]["id"] == "own"
+            known.add(frame["item"]["id"])
+        if kind == "response.created":
+            assert open_response is None
+            open_response = {"id": frame["response"]["id"], "items": set(), "said": ""}
+        elif kind == "response.done":
+            assert open_response is not None
+            assert open_response["id"] == frame["response"]["id"]
+            done.add(open_response["id"])
+            open_response = None
+        elif kind.startswith("response."):
+            assert open_response is not None, f"{kind} outside of a response"
+            _of_response(frame, open_response, known)
+
+
+def _of_response(frame: dict[str, Any], response: dict[str, Any], known: set[str]) -> None:
+    kind = frame["type"]
+    assert frame["response_id"] == response["id"]
+    if kind == "response.output_item.added":
+        response["items"].add(frame["item"]["id"])
+        return
+    item = frame["item"]["id"] if "item" in frame else frame["item_id"]
+    assert item in response["items"], f"{kind} of an item that was not announced"
+    assert item in known
+    if kind in ("response.output_audio_transcript.delta", "response.output_text.delta"):
+        response["said"] += frame["delta"]
+    if kind == "response.output_audio_transcript.done":
+        assert frame["transcript"] == response["said"]
+    if kind == "response.output_text.done":
+        assert frame["text"] == response["said"]
