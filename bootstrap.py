@@ -41,9 +41,7 @@ def main(arguments):
         return 1
     if why_not:
         say(f"Installed without the embedded models: {why_not}.")
-        say(
-            "Use `antiphon serve --stage echo`, or a chat server's answers: `--llm-url URL --llm-model NAME`."
-        )
+        say("The server runs without them: .venv/bin/antiphon serve --stage echo")
     return 0
 
 
