@@ -17,7 +17,7 @@ setup:  ## install everything into .venv (does nothing when nothing changed)
 dev:  ## the same, with what tests and checks need
 	@$(PYTHON) bootstrap.py --dev
 
-serve: setup  ## talk to it: http://127.0.0.1:8000
+serve: setup  ## talk to it: http://127.0.0.1:8765
 	@$(BIN)/antiphon serve $(ARGS)
 
 test: dev  ## the fast tests

@@ -128,6 +128,7 @@ class SessionHost:
             hears=model.hears,
             detects_voice="voice" in self.links,
             transcribes=model.transcribes,
+            speaks=model.speaks,
             must_not_repeat=model.must_not_repeat,
         )
 

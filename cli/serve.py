@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+
+if TYPE_CHECKING:
+    from antiphon.web.settings import Settings
 
 
 @click.command()
 @click.option("--port", type=click.IntRange(1, 65535), help="TCP port (8765).")
 @click.option("--host", help="Address to bind (127.0.0.1). Others need an API key.")
 @click.option("--data", type=click.Path(file_okay=False), help="Where the sessions' logs are kept.")
-@click.option("--stage", type=click.Choice(["cascade", "scripted", "echo"]), help="What answers.")
+@click.option("--stage", type=click.Choice(["cascade", "chat", "scripted", "echo"]), help="What answers.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file.")
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the cascade's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
@@ -32,10 +35,7 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
         settings = load(config, flags=flags)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
-    cascade = {"llm_url": llm_url, "llm_model": llm_model}
-    stages = dict(settings.stages)
-    stages["cascade"] = {**settings.stage_settings("cascade"), **{k: v for k, v in cascade.items() if v}}
-    settings = msgspec.structs.replace(settings, stages=stages)
+    settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
     logs.configure(settings.log_level)
     click.echo(f"antiphon: http://{settings.host}:{settings.port}/  (stage: {settings.stage})", err=True)
     try:
@@ -44,13 +44,31 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
         raise click.ClickException(str(error)) from error
 
 
-def _plan(settings: Any) -> Any:
+def _with_model(settings: Settings, model: dict[str, str | None]) -> Settings:
+    """The settings with the endpoint that answers, and with the best stage that this installation can run."""
+    given = {name: value for name, value in model.items() if value}
+    stages = dict(settings.stages)
+    for name in ("cascade", "chat"):
+        stages[name] = {**settings.stage_settings(name), **given}
+    settings = msgspec.structs.replace(settings, stages=stages)
+    if settings.stage != "cascade" or _installed("moonshine_voice", "hibari", "onnxruntime", "silero_vad"):
+        return settings
+    if "llm_url" not in stages["cascade"]:
+        raise click.ClickException(
+            "the embedded models are not installed: run `make setup`, or serve with --stage echo or --llm-url"
+        )
+    chat = {name: stages["cascade"][name] for name in ("llm_url", "llm_model") if name in stages["cascade"]}
+    click.echo("antiphon: without the embedded models there is no ear and no voice: text only", err=True)
+    return msgspec.structs.replace(settings, stage="chat", stages={**stages, "chat": chat})
+
+
+def _plan(settings: Settings) -> Any:
     from antiphon.actors.launcher import LaunchPlan, StagePlan
 
     stages = [
         StagePlan(name="model", engine=settings.stage, settings=settings.stage_settings(settings.stage))
     ]
-    if _voice_detector_installed():
+    if _hears(settings.stage) and _installed("onnxruntime", "silero_vad"):
         stages.append(StagePlan(name="voice", engine="vad", settings=settings.stage_settings("vad")))
     return LaunchPlan(
         host=settings.host,
@@ -61,8 +79,12 @@ def _plan(settings: Any) -> Any:
     )
 
 
-def _voice_detector_installed() -> bool:
-    """Whether the [cascade] extra is there; without it server VAD is refused by name."""
+def _hears(stage: str) -> bool:
+    return stage != "chat"
+
+
+def _installed(*packages: str) -> bool:
+    """Whether parts of the [cascade] extra are there; without a detector server VAD is refused by name."""
     from importlib.util import find_spec
 
-    return all(find_spec(name) is not None for name in ("onnxruntime", "silero_vad"))
+    return all(find_spec(name) is not None for name in packages)

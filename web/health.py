@@ -18,6 +18,7 @@ NOTICES = {
         "answers make sense. For real answers start the server with --llm-url."
     ),
     "echo": "This server plays your own voice back.",
+    "chat": "This server writes its answers; it has no ears and no voice.",
     "scripted": "This server answers with a fixed script.",
 }
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-Stage = Literal["cascade", "scripted", "echo"]
+Stage = Literal["cascade", "chat", "scripted", "echo"]
 
 
 class SettingsError(Exception):

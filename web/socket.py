@@ -67,6 +67,7 @@ class RealtimeRoute:
         abilities = self._host.abilities()
         config = Config(
             model=self._settings.model or abilities.stage,
+            output_modalities=("audio",) if abilities.speaks else ("text",),
             turn_detection=TurnDetection() if abilities.detects_voice else None,
         )
         attach = Attach(dialect="realtime", client=socket.headers.get("user-agent", "")[:200])

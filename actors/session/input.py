@@ -28,7 +28,7 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import AppendAudio, ClearInput, CommitInput, RecordHeard
-from .refusals import InputBackpressure, NothingToCommit
+from .refusals import InputBackpressure, NothingToCommit, Unsupported
 from .state import Input, Recognition, Session
 
 SHORTEST_COMMIT = ms_to_samples(100)
@@ -39,6 +39,8 @@ def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event
     samples = len(command.pcm) // 2
     if samples == 0:
         return []
+    if state.abilities.hears == "utterances" and not state.abilities.transcribes:
+        raise Unsupported("there is no recogniser behind this session: send text items instead of audio")
     until = state.buffer.appended + samples
     if state.config.turn_detection is None and state.abilities.hears == "utterances":
         held = until - state.buffer.open_from

@@ -70,7 +70,9 @@ def _created(state: Session, options: CreateResponse) -> ResponseCreated:
         item=ItemId(state.new_id("item", 1)),
         fence=fence,
         previous=state.last_item,
-        modalities=options.modalities or state.config.output_modalities,
+        modalities=(options.modalities or state.config.output_modalities)
+        if state.abilities.speaks
+        else ("text",),
         instructions=options.instructions,
         max_output_tokens=options.max_output_tokens or state.config.max_output_tokens,
         metadata=options.metadata,

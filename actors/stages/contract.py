@@ -35,6 +35,8 @@ class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Changes with every start of the engine: fences of an earlier one are dead."""
     hears: Literal["continuously", "utterances"] = "utterances"
     transcribes: bool = False
+    speaks: bool = True
+    """Whether answers have sound; one that only writes answers in text, whatever was asked."""
     max_sessions: int = 1
     must_not_repeat: bool = False
     """Answers call something outside; EffectStarted must precede them and a crash never repeats them."""

@@ -12,6 +12,7 @@ ENGINES: dict[str, str] = {
     "echo": "antiphon.actors.stages.echo.engine:EchoEngine",
     "scripted": "antiphon.actors.stages.scripted.engine:ScriptedEngine",
     "vad": "antiphon.actors.stages.vad.engine:VadEngine",
+    "chat": "antiphon.actors.stages.chat_backend.engine:ChatEngine",
     "cascade": "antiphon.actors.stages.cascade.engine:CascadeEngine",
 }
 

@@ -19,6 +19,7 @@ class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hears: Literal["continuously", "utterances"]
     detects_voice: bool = False
     transcribes: bool = False
+    speaks: bool = True
     must_not_repeat: bool = False
     """Answers call something outside: EffectStarted precedes each, and a crash never repeats it."""
 

@@ -53,6 +53,7 @@ class ChatEngine:
             role="model",
             engine=f"chat-{uuid.uuid4().hex[:12]}",
             hears="utterances",
+            speaks=False,
             max_sessions=chosen.max_sessions,
             must_not_repeat=True,
         )
