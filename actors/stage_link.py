@@ -1,7 +1,11 @@
 """The serving side of a link to a stage: an asyncio protocol that connects, and connects again.
 
 A stage may still be loading, or gone for a while; the server answers all the same. `state` says how it is,
-`on_ready` and `on_lost` say when it changes. What is sent within one turn of the loop leaves in one write.
+`on_ready` and `on_lost` say when it changes.
+
+Every write wakes the stage's process, and its answer wakes ours: under load that costs more than the work. So
+writes keep a pace: the first leaves with the present turn of the loop, the next not sooner than PACE_S after
+it, with all that was said meanwhile. A cancel waits for nothing, an acknowledgement for company.
 """
 
 from __future__ import annotations
@@ -46,6 +50,9 @@ from antiphon.events.ids import SessionId
 
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0
+PACE_S = 0.002
+LAZY_S = 0.02
+"""How long an acknowledgement may wait for something to travel with."""
 
 LinkState = Literal["connecting", "loading", "ready", "failed", "lost"]
 
@@ -80,7 +87,9 @@ class StageLink(asyncio.Protocol):
         self._windows: dict[SessionId, Window] = {}
         self._outbox: list[bytes] = []
         self._outbox_bytes = 0
-        self._flushing = False
+        self._flush_at: float | None = None
+        self._flush_handle: asyncio.Handle | None = None
+        self._flushed_at = 0.0
         self._writable = True
         self._pause_s = FIRST_PAUSE_S
         self._closed = False
@@ -101,7 +110,7 @@ class StageLink(asyncio.Protocol):
         return link
 
     def send(self, command: StageCommand) -> None:
-        """Send with the next turn of the loop.
+        """Send soon, in order with what was sent before.
 
         Raises LinkNotReady unless `state` is ready, WindowFull when the session has too much at the stage,
         FrameTooLarge; then nothing of the command is sent.
@@ -112,11 +121,28 @@ class StageLink(asyncio.Protocol):
         self._account(command)
         self._outbox.append(frame)
         self._outbox_bytes += len(frame)
-        if not self._flushing and self._writable:
-            self._flushing = True
-            self._loop.call_soon(self._flush)
-        elif self._outbox_bytes > BACKLOG_LIMIT:
+        if self._writable:
+            self._schedule(command)
+        if self._outbox_bytes > BACKLOG_LIMIT:
             self._break(LinkBroken("the stage does not read"))
+
+    def _schedule(self, command: StageCommand) -> None:
+        now = self._loop.time()
+        if type(command) is Acknowledge:
+            wanted = now + LAZY_S
+        elif type(command) is Cancel:
+            wanted = now
+        else:
+            wanted = max(now, self._flushed_at + PACE_S)
+        if self._flush_at is not None and self._flush_at <= wanted:
+            return
+        if self._flush_handle is not None:
+            self._flush_handle.cancel()
+        self._flush_at = wanted
+        later = wanted > now
+        self._flush_handle = (
+            self._loop.call_at(wanted, self._flush) if later else self._loop.call_soon(self._flush)
+        )
 
     @property
     def in_flight(self) -> int:
@@ -128,12 +154,13 @@ class StageLink(asyncio.Protocol):
         self._windows.pop(session, None)
 
     def close(self) -> None:
-        """End the link for good; `on_lost` is not called."""
+        """End the link for good, after what was sent; `on_lost` is not called."""
+        self._flush()
         self._closed = True
         if self._connecting is not None:
             self._connecting.cancel()
         if self._transport is not None:
-            self._transport.abort()
+            self._transport.close()
 
     # --- the account of credits ---------------------------------------------------------------------------
 
@@ -220,9 +247,12 @@ class StageLink(asyncio.Protocol):
         self._on_ready(descriptor)
 
     def _flush(self) -> None:
-        self._flushing = False
+        if self._flush_handle is not None:
+            self._flush_handle.cancel()
+        self._flush_at = self._flush_handle = None
         if self._transport is None or not self._outbox or not self._writable:
             return
+        self._flushed_at = self._loop.time()
         frames, self._outbox = self._outbox, []
         self._outbox_bytes = 0
         self._transport.write(b"".join(frames))

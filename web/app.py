@@ -76,6 +76,7 @@ def create_app(settings: Settings, sockets: Mapping[str, str]) -> ASGIApp:
         lifespan=[_lifespan(settings, sockets)],
         response_headers=PAGE_HEADERS,
         openapi_config=None,
+        logging_config=None,  # ours is structlog's; litestar's would start a thread
     )
     return _guarded(app, Doorkeeper(settings))
 

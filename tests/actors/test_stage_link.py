@@ -232,18 +232,19 @@ async def test_another_serving_process_takes_over_what_was_not_acknowledged(
 ) -> None:
     echo.send(heard(1), heard(2))
     await echo.until(lambda: len(echo.outputs) == 2)
-    echo.send(Acknowledge(SESSION, 1))
+    echo.send(Acknowledge(SESSION, 1), heard(3))
+    await echo.until(lambda: len(echo.outputs) == 3)
 
     other = Serving(path)
     await other.until(lambda: bool(other.ready))
     other.send(Open(fence(), 2, {}))
     await other.until(lambda: bool(other.outputs))
-    echo.send(heard(3))
-    other.send(heard(4))
-    await other.until(lambda: len(other.outputs) == 2)
+    echo.send(heard(4))
+    other.send(heard(5))
+    await other.until(lambda: len(other.outputs) == 3)
 
-    assert [(output.operation, output.number) for output in other.outputs] == [(2, 2), (4, 3)]
-    assert [output.operation for output in echo.outputs] == [1, 2]
+    assert [(output.operation, output.number) for output in other.outputs] == [(2, 2), (3, 3), (5, 4)]
+    assert [output.operation for output in echo.outputs] == [1, 2, 3]
     other.link.close()
 
 
