@@ -3,8 +3,10 @@
 A hop to a thread costs several times a write into the page cache, so inline is the rule. But the kernel may
 hold a writer up for tens of milliseconds when too much is dirty, and then every session of the process would
 stand still. `slow_limit` slow writes within ten seconds move all appends of the store to one thread; they
-return when there was no slow write for as long and nothing waits. Order and answers are the same both ways:
-results come back to the owning thread through `deliver`.
+return when there was no slow write for as long and nothing waits. A busy processor makes single writes slow
+too, and there the thread would only make it worse (by a tenth of all work at 1,000 frames a second): hence
+the limit is not small. Order and answers are the same both ways: results come back to the owning thread
+through `deliver`.
 """
 
 from __future__ import annotations

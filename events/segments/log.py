@@ -48,7 +48,7 @@ class SegmentLog:
 
     capabilities = frozenset({Level.PROCESS})
 
-    def __init__(self, root: Path, *, deliver: Deliver, files: Files = Files(), slow_limit: int = 3) -> None:
+    def __init__(self, root: Path, *, deliver: Deliver, files: Files = Files(), slow_limit: int = 20) -> None:
         self._layout = Layout(root)
         self._files = files
         self._writers: dict[SessionId, Writer] = {}

@@ -34,7 +34,7 @@ class Rig:
         self._owner = threading.get_ident()
         self.delivered: SimpleQueue[Callable[[], None]] = SimpleQueue()
         files = Files(write=self._write, clock=lambda: self.now)
-        self.log = SegmentLog(root, deliver=self.delivered.put, files=files)
+        self.log = SegmentLog(root, deliver=self.delivered.put, files=files, slow_limit=3)
         self.took: list[float] = []
         self.log.stats.observe = self.took.append
         self.lease, _ = self.log.open(S, expect=Expect.NEW, owner="the test")
