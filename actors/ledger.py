@@ -201,6 +201,9 @@ def _published(batch: Batch) -> list[Published]:
     if ack is None:
         raise RuntimeError("released before it was stored")
     return [
-        Published(Stored(Seq(batch.first + k), draft.at, draft.event, ack.blobs[k], draft.cause), draft.blob)
-        for k, draft in enumerate(batch.drafts)
+        Published(
+            Stored(Seq(batch.first + k), draft.at, draft.event, ref, draft.cause, not draft.event.ancillary),
+            draft.blob,
+        )
+        for k, (draft, ref) in enumerate(zip(batch.drafts, ack.blobs, strict=True))
     ]

@@ -138,9 +138,9 @@ class SessionLoop:
         self._ledger.give_up()
 
     def _seal_if_over(self) -> None:
-        """Seal once nothing more can be said: ended, stages let go, nobody attached."""
+        """Seal once nothing more can be said: ended, stages let go, nobody connected here."""
         state = self._ledger.state
-        if state.phase != "closed" or state.holding or state.attached.current or self.over:
+        if state.phase != "closed" or state.holding or self._sinks or self.over:
             return
         if self._ledger.idle and self._ledger.lease is not None:
             self.over = True

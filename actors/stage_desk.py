@@ -195,6 +195,7 @@ class StageDesk:
         self._lingering.pop(command.fence.session, None)
         self._advance(session, command.fence)
         peer.send(Opened(command.fence, session.opening))
+        session.window.taken_over()
         if again:
             for kept in session.retained:
                 peer.send(kept.output)

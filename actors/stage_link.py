@@ -179,7 +179,8 @@ class StageLink(asyncio.Protocol):
                 if fence.session in self._windows:
                     self._windows[fence.session].voided(following.epoch)
             case Open(fence):
-                self._windows[fence.session] = Window(WINDOW)
+                # Opened again, by the next writer in this process: what was asked before is still there.
+                self._windows.setdefault(fence.session, Window(WINDOW)).voided(fence.epoch)
 
     # --- what asyncio calls -------------------------------------------------------------------------------
 

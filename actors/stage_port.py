@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from antiphon.events.ids import Fence, Operation
+from antiphon.events.ids import Operation
 from antiphon.events.store import Log
 from antiphon.events.vocabulary import InputAppended
 
@@ -67,21 +67,14 @@ class StagePort:
                 self._send("model", _speak(effect))
             case effects.EndTurn(operation, fence):
                 self._send("model", contract.EndTurn(fence, operation))
-            case effects.CancelStage(fence, following):
-                self._send("model", contract.Cancel(fence, following))
-            case effects.HearAgain(stage, fence, after):
-                self._hear_again(state, stage, fence, after)
-            case _:
-                self._open_or_close(effect, state)
-
-    def _open_or_close(self, effect: effects.Effect, state: Session) -> None:
-        match effect:
             case effects.OpenStage(stage, fence):
                 self._send(stage, contract.Open(fence, state.writer_epoch, {}))
-            case effects.CloseStages(fence, reason):
-                for stage in ("model", "voice"):
-                    if stage in state.holding:
-                        self._send(stage, contract.Close(fence, reason))
+            case effects.CloseStage(stage, fence, reason):
+                self._send(stage, contract.Close(fence, reason))
+            case effects.CancelStage(fence, following):
+                self._send("model", contract.Cancel(fence, following))
+            case effects.HearAgain():
+                self._hear_again(state, effect)
 
     def _audio(self, state: Session, start: int, until: int) -> bytes:
         held = self.window.cut(start, until)
@@ -99,15 +92,16 @@ class StagePort:
             parts.append(pcm[2 * max(start - begins, 0) : 2 * (min(until, ends) - begins)])
         return b"".join(parts)
 
-    def _hear_again(self, state: Session, stage: commands.StageRole, fence: Fence, after: int) -> None:
-        for stored in self._log.read(state.id, incarnation=state.incarnation):
+    def _hear_again(self, state: Session, again: effects.HearAgain) -> None:
+        for stored in self._log.read(state.id, incarnation=state.incarnation, stop=again.before):
             event = stored.event
             if not isinstance(event, InputAppended) or stored.blob is None:
                 continue
-            if (stored.seq if stage == "model" else event.until_sample) <= after:
+            if (stored.seq if again.stage == "model" else event.until_sample) <= again.after:
                 continue
             pcm = self._log.read_blob(state.id, stored.blob, incarnation=state.incarnation)
-            self._send(stage, contract.Listen(fence, Operation(stored.seq), event.until_sample, pcm))
+            listen = contract.Listen(again.fence, Operation(stored.seq), event.until_sample, pcm)
+            self._send(again.stage, listen)
 
 
 def _speak(answer: effects.Answer) -> contract.Speak:
@@ -142,11 +136,11 @@ def as_command(stage: commands.StageRole, message: contract.StageMessage) -> com
 
 
 def _score(output: contract.Output) -> commands.Command | None:
-    """A voice detector scores, or it is of no more use."""
+    """A voice detector scores, or it is of no more use; what it had no room for stays without scores."""
     match output.body:
         case contract.Scored(until_sample=until, window=window, permille=permille):
             return commands.RecordScores(until_sample=until, window=window, permille=permille)
-        case contract.Failed(code=code, message=text):
+        case contract.Failed(code=code, message=text, retryable=False):
             return commands.RecordStage(stage="voice", what="refused", code=code, message=text)
         case _:
             return None

@@ -61,6 +61,11 @@ class Window:
         for last in [last for last in self._ending if last <= number]:
             self._epochs.pop(self._ending.pop(last), None)
 
+    def taken_over(self) -> None:
+        """A new writer does not know what has ended and is not acknowledged: it will ask for other things."""
+        for operation in self._ending.values():
+            self._epochs.pop(operation, None)
+
     def voided(self, epoch: int) -> None:
         """Output-side work of epochs before `epoch` is void: its credits come back."""
         for operation in [op for op, of in self._epochs.items() if of is not None and of < epoch]:

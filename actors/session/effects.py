@@ -22,12 +22,15 @@ from antiphon.events.vocabulary import (
     SessionClosed,
     SessionFailed,
     SessionOpened,
+    StageRefused,
     UnitSubmitted,
     WriterOpened,
 )
 
 from .history import conversation
 from .state import Session
+
+STAGES: tuple[Literal["model", "voice"], ...] = ("model", "voice")
 
 
 class Effect(Struct, frozen=True):
@@ -49,11 +52,15 @@ class Hear(Effect, frozen=True):
 
 
 class HearAgain(Effect, frozen=True):
-    """Give a stage all input after `after` (a seq for the model, a sample for the voice detector)."""
+    """Give a stage all input after `after` (a seq for the model, a sample for the voice detector).
+
+    Only what stands before seq `before`: later input asks for itself.
+    """
 
     stage: Literal["voice", "model"]
     fence: Fence
     after: int
+    before: int
 
 
 class Recognise(Effect, frozen=True):
@@ -86,16 +93,23 @@ class CancelStage(Effect, frozen=True):
     next: Fence
 
 
-class CloseStages(Effect, frozen=True):
+class CloseStage(Effect, frozen=True):
+    stage: Literal["voice", "model"]
     fence: Fence
     reason: str
 
 
 def _open(state: Session) -> list[Effect]:
-    stages: list[Effect] = [OpenStage("model", state.fence)]
-    if state.abilities.detects_voice:
-        stages.append(OpenStage("voice", state.fence))
-    return stages
+    return [OpenStage(stage, state.fence) for stage in STAGES if stage in state.holding]
+
+
+def _close(state: Session, reason: str) -> list[Effect]:
+    return [CloseStage(stage, state.fence, reason) for stage in STAGES if stage in state.holding]
+
+
+def _let_go(state: Session, event: StageRefused) -> list[Effect]:
+    """A detector that scores no more need not hold the session; a model that refuses ends it anyway."""
+    return [CloseStage("voice", state.fence, event.code)] if event.stage == "voice" else []
 
 
 def _hear(state: Session, event: InputAppended, operation: Operation) -> list[Effect]:
@@ -146,8 +160,9 @@ EFFECTS: dict[type[Event], Derive] = {
     UnitSubmitted: _submit,
     EffectStarted: lambda state, event, seq: _answer(state),
     EpochAdvanced: lambda state, event, seq: [CancelStage(event.cancelled, event.next)],
-    SessionClosed: lambda state, event, seq: [CloseStages(state.fence, event.reason)],
-    SessionFailed: lambda state, event, seq: [CloseStages(state.fence, event.code)],
+    StageRefused: lambda state, event, seq: _let_go(state, event),
+    SessionClosed: lambda state, event, seq: _close(state, event.reason),
+    SessionFailed: lambda state, event, seq: _close(state, event.code),
 }
 
 
@@ -165,12 +180,14 @@ def outstanding(state: Session) -> list[Effect]:
     if state.phase == "new":
         return []
     if state.phase == "closed":
-        return [CloseStages(state.fence, "recovered")] if state.holding else []
+        return [*_open(state), *_close(state, "recovered")]  # it lets go only for whoever has opened it
     asked = _open(state)
+    if "voice" in state.holding and not state.abilities.detects_voice:
+        asked.append(CloseStage("voice", state.fence, "recovered"))
     if state.config.turn_detection is not None and state.voice.scored < state.buffer.appended:
-        asked.append(HearAgain("voice", state.fence, state.voice.scored))
+        asked.append(HearAgain("voice", state.fence, state.voice.scored, state.seq))
     if state.abilities.hears == "continuously" and state.turns.listened < state.buffer.submitted:
-        asked.append(HearAgain("model", state.fence, state.turns.listened))
+        asked.append(HearAgain("model", state.fence, state.turns.listened, state.seq))
     for recognition in state.input.recognitions:
         if recognition.text is None:
             asked.append(

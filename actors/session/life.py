@@ -164,10 +164,14 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
 
 
 def fold_stages(state: Session, event: Event, at: Moment) -> Session:
-    """Which stages have the session, and that a lost voice detector detects no more."""
+    """Which stages have the session, and that a lost voice detector detects no more.
+
+    A stage that refuses is told to let go like any other, and says when it has.
+    """
     match event:
         case StageReleased(stage=stage) | StageRefused(stage=stage) | StageLost(stage=stage):
-            state = replace(state, holding=state.holding - {stage})
+            if not isinstance(event, StageRefused):
+                state = replace(state, holding=state.holding - {stage})
             if stage == "voice" and not isinstance(event, StageReleased):
                 return replace(state, abilities=replace(state.abilities, detects_voice=False))
             return state

@@ -185,6 +185,8 @@ def record_speech(state: Session, command: RecordSpeech, at: Moment) -> list[Eve
             index=command.index,
         )
         events.append(Draft(event=audio, at=at, blob=piece))
+    if not events and state.abilities.hears == "continuously":  # its piece of input is answered all the same
+        return [ModelListened(operation=command.operation)]
     return events
 
 

@@ -22,6 +22,7 @@ class Books:
         self.opened: v.SessionOpened | None = None
         self.over = False
         self.let_go: set[str] = set()
+        self.refused: set[str] = set()
         self.detecting = False
         self.recognitions: dict[int, v.UnitSubmitted] = {}
         self.committed: set[str] = set()
@@ -56,7 +57,10 @@ class Books:
     def _StageReleased(self, event: Any, seq: int) -> None:
         self.let_go.add(event.stage)
 
-    _StageRefused = _StageLost = _StageReleased
+    _StageLost = _StageReleased
+
+    def _StageRefused(self, event: v.StageRefused, seq: int) -> None:
+        self.refused.add(event.stage)
 
     def _InputAppended(self, event: v.InputAppended, seq: int) -> None:
         self.appended = event.until_sample
@@ -134,12 +138,11 @@ class Books:
         if self.opened is None:
             return set()
         able = self.opened.abilities
+        held = ({"model", "voice"} if able.detects_voice else {"model"}) - self.let_go
+        asked: Named = {("open", stage) for stage in held}
         if self.over:
-            held = {"model", "voice"} if able.detects_voice else {"model"}
-            return {("close",)} if held - self.let_go else set()
-        asked: Named = {("open", "model")}
-        if able.detects_voice and "voice" not in self.let_go:
-            asked.add(("open", "voice"))
+            return asked | {("close", stage) for stage in held}
+        asked |= {("close", stage) for stage in held & self.refused}
         if self.detecting and self.scored < self.appended:
             asked.add(("hear again", "voice", self.scored))
         if able.hears == "continuously" and self.pieces:
@@ -158,9 +161,9 @@ def _name(effect: e.Effect, books: Books) -> tuple[Any, ...]:
     match effect:
         case e.OpenStage(stage):
             return ("open", stage)
-        case e.HearAgain("voice", _, after):
+        case e.HearAgain("voice", _, after, _):
             return ("hear again", "voice", after)
-        case e.HearAgain("model", _, after):  # named by the first piece that it gives again
+        case e.HearAgain("model", _, after, _):  # named by the first piece that it gives again
             return ("hear again", "model", min(piece for piece in books.pieces if piece > after))
         case e.Recognise(operation, _, start, until):
             return ("recognise", operation, start, until)
@@ -168,6 +171,6 @@ def _name(effect: e.Effect, books: Books) -> tuple[Any, ...]:
             return ("end turn", operation)
         case e.Answer(operation):
             return ("answer", operation)
-        case e.CloseStages():
-            return ("close",)
+        case e.CloseStage(stage):
+            return ("close", stage)
     raise AssertionError(f"nobody asks again for {effect}")

@@ -195,6 +195,8 @@ def change_writer(talk: Talk, n: int) -> None:
 def report_stage(talk: Talk, n: int) -> None:
     if n == 9:
         talk.do(c.RecordStage(stage="voice", what="lost", message="killed"))
+    elif n == 8:
+        talk.do(c.RecordStage(stage="voice", what="refused", code="engine_error", message="it broke"))
     elif n > 5:
         talk.do(c.RecordStage(stage="model", what="opened", engine=f"e{n}"))
 

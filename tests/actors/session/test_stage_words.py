@@ -119,10 +119,19 @@ def test_the_loss_of_the_voice_detector_leaves_the_session_without_server_vad() 
     assert talk.refuses(c.Configure(turn_detection=TurnDetection())).code == "server_vad_unavailable"
 
 
+def test_a_voice_detector_that_is_of_no_more_use_is_told_to_let_go() -> None:
+    talk = Talk()
+    talk.do(c.RecordStage(stage="voice", what="refused", code="engine_error", message="it broke"))
+    assert [(type(effect).__name__, effect.stage) for effect in talk.effects] == [("CloseStage", "voice")]  # type: ignore[attr-defined]
+    assert talk.state.config.turn_detection is None
+    talk.do(c.RecordStage(stage="voice", what="released"))
+    assert talk.state.holding == {"model"}
+
+
 def test_the_slot_is_held_until_the_stages_have_really_let_go() -> None:
     talk = Talk()
     talk.do(c.CloseSession(reason="client"))
-    assert [type(effect).__name__ for effect in talk.effects] == ["CloseStages"]
+    assert [type(effect).__name__ for effect in talk.effects] == ["CloseStage", "CloseStage"]
     assert talk.state.holding == {"model", "voice"}
     talk.do(c.RecordStage(stage="model", what="released"))
     assert talk.state.holding == {"voice"}
