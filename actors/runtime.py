@@ -20,7 +20,7 @@ from .session.timers import TimerName
 from .stages.contract import StageCommand
 
 
-class Published(Struct, frozen=True):
+class Published(Struct, frozen=True, gc=False):
     """An event that is in the log, with the bytes it speaks of if they are at hand."""
 
     stored: Stored

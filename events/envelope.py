@@ -17,7 +17,7 @@ class BlobRef(Struct, frozen=True, array_like=True, gc=False):
     crc32c: int
 
 
-class Draft(Struct, frozen=True):
+class Draft(Struct, frozen=True, gc=False):
     """An event that has been decided and is not yet in the log, with the bytes it speaks of.
 
     `cause` is the seq of the event that led to this one, if there is one.
@@ -37,7 +37,7 @@ class Unknown(Event, frozen=True, kw_only=True):
     body: Raw
 
 
-class Stored(Struct, frozen=True):
+class Stored(Struct, frozen=True, gc=False):
     """An event in its place. What `evolve` and every projection fold over."""
 
     seq: Seq

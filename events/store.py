@@ -58,7 +58,7 @@ class Head(Struct, frozen=True):
     sealed: bool
 
 
-class Ack(Struct, frozen=True):
+class Ack(Struct, frozen=True, gc=False):
     first: Seq
     last: Seq
     level: Level

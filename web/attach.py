@@ -47,13 +47,12 @@ class RealtimeAttachment:
     """A plain Realtime client. Implements Sink; everything runs on the loop's thread."""
 
     def __init__(self) -> None:
-        self.outbox = Outbox()
+        self.outbox = Outbox(self._took)
         self.hosted: Hosted | None = None
         self._view = View(attachment=1)
         self._replies = 0
         self._sent: dict[ResponseId, int] = {}
         self._first: dict[ResponseId, int] = {}
-        self._reported_at = 0.0
         self._report_later: asyncio.TimerHandle | None = None
 
     # --- what the session says ----------------------------------------------------------------------------
@@ -105,21 +104,21 @@ class RealtimeAttachment:
 
     # --- what the socket took -----------------------------------------------------------------------------
 
-    def sent(self, letter: Letter) -> None:
-        """The socket accepted audio."""
+    def _took(self, letter: Letter) -> None:
+        """The socket accepted audio. Only noted: the session is told later, outside of its own turn."""
         response = letter.response
         if response is None:
             return
-        now = time.monotonic()
         first = response not in self._first
         if first:
             self._first[response] = time.monotonic_ns()
         self._sent[response] = letter.until_sample
-        if first or now - self._reported_at >= REPORT_EVERY_S:
-            self.report()
-        elif self._report_later is None:
+        if first and self._report_later is not None:
+            self._report_later.cancel()
+            self._report_later = None
+        if self._report_later is None:
             loop = asyncio.get_running_loop()
-            self._report_later = loop.call_later(REPORT_EVERY_S, self.report)
+            self._report_later = loop.call_later(0.0 if first else REPORT_EVERY_S, self.report)
 
     def report(self) -> None:
         """Tell the session what was sent since the last report."""
@@ -128,7 +127,6 @@ class RealtimeAttachment:
             self._report_later = None
         if self.hosted is None or not self._sent:
             return
-        self._reported_at = time.monotonic()
         sent, self._sent = self._sent, {}
         for response, until in sent.items():
             report = commands.ReportSent(
@@ -141,6 +139,7 @@ class RealtimeAttachment:
 
     def gone(self, reason: str, code: int | None) -> None:
         """The connection ended: the last report, then the leave."""
+        self.outbox.abandon()
         self.report()
         if self.hosted is not None:
             self.hosted.ask(self, commands.Detach(attachment=0, reason=reason, code=code))

@@ -18,7 +18,6 @@ from antiphon.events.vocabulary import Config, TurnDetection
 from .attach import RealtimeAttachment
 from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
 from .metrics import Metrics
-from .outbox import Letter
 from .realtime.decode import AskItem, RealtimeDecoder
 from .realtime.undecodable import Undecodable
 from .settings import Settings
@@ -135,11 +134,8 @@ async def _write(socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachmen
     async def close(code: int, reason: str) -> None:
         await socket.send({"type": "websocket.close", "code": code, "reason": reason})
 
-    def sent(letter: Letter) -> None:
-        attachment.sent(letter)
-
     with contextlib.suppress(WebSocketDisconnect, OSError):
-        await attachment.outbox.run(send, close, sent)
+        await attachment.outbox.run(send, close)
 
 
 async def _deny(socket: WebSocket[Any, Any, Any], denied: Denied) -> None:

@@ -15,7 +15,7 @@ from antiphon.events.vocabulary import Abilities, Config, Item, TurnDetection
 StageRole = Literal["voice", "model"]
 
 
-class Command(Struct, frozen=True, kw_only=True):
+class Command(Struct, frozen=True, kw_only=True, gc=False):
     """Something that may be asked."""
 
     client_event: str | None = None

@@ -121,7 +121,7 @@ AFTER_THE_END = (commands.OpenWriter, commands.Detach, commands.ReportSent, comm
 SILENT_AFTER_THE_END = (commands.StageWord, commands.RecordScores, commands.FireTimer, commands.CloseSession)
 
 
-class Decision(Struct, frozen=True):
+class Decision(Struct, frozen=True, gc=False):
     """What happened, the state after it, and what must be done outside once it is in the log."""
 
     drafts: tuple[Draft, ...]

@@ -33,7 +33,7 @@ from .state import Session
 STAGES: tuple[Literal["model", "voice"], ...] = ("model", "voice")
 
 
-class Effect(Struct, frozen=True):
+class Effect(Struct, frozen=True, gc=False):
     """Something to be done outside, after the event that asks for it is in the log."""
 
 

@@ -44,7 +44,7 @@ class Voice(Struct, frozen=True, gc=False):
     paused: bool = False
 
 
-class Recognition(Struct, frozen=True):
+class Recognition(Struct, frozen=True, gc=False):
     """A request to understand an utterance; `text` once the stage answered."""
 
     operation: Operation
@@ -55,14 +55,14 @@ class Recognition(Struct, frozen=True):
     text: str | None = None
 
 
-class Input(Struct, frozen=True):
+class Input(Struct, frozen=True, gc=False):
     """Recognitions of the utterance being spoken and of committed items that still lack their text."""
 
     recognitions: tuple[Recognition, ...] = ()
     untranscribed: tuple[ItemId, ...] = ()
 
 
-class Active(Struct, frozen=True):
+class Active(Struct, frozen=True, gc=False):
     """The response that is being generated. `operation` is None until the stage was asked."""
 
     response: ResponseId
@@ -84,7 +84,7 @@ class Ending(Struct, frozen=True, gc=False):
     next_index: int = 0
 
 
-class Turns(Struct, frozen=True):
+class Turns(Struct, frozen=True, gc=False):
     """Who speaks. `owed`: an answer is due as soon as the present one ends.
 
     `answered` are the latest operations whose answer the stage has finished: nothing new can come of them.
@@ -105,7 +105,7 @@ class Mark(Struct, frozen=True, gc=False):
     text: str
 
 
-class Played(Struct, frozen=True):
+class Played(Struct, frozen=True, gc=False):
     """One response's cursors: generated, sent, heard. See playback.py for how they move."""
 
     response: ResponseId
@@ -123,7 +123,7 @@ class Played(Struct, frozen=True):
     marks: tuple[Mark, ...] = ()
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """An item in its place. An assistant's words stand in its response's marks, not here."""
 
     item: Item
@@ -147,7 +147,7 @@ class Refusals(Struct, frozen=True, gc=False):
     count: int = 0
 
 
-class Session(Struct, frozen=True):
+class Session(Struct, frozen=True, gc=False):
     """Everything the server knows of a session."""
 
     id: SessionId

@@ -13,7 +13,7 @@ from msgspec import Struct
 Json = dict[str, Any]
 
 
-class Frame(Struct, frozen=True, kw_only=True, tag_field="type"):
+class Frame(Struct, frozen=True, kw_only=True, tag_field="type", gc=False):
     event_id: str
 
 

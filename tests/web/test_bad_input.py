@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from antiphon.actors.session.evolve import refold
+from antiphon.actors.session.state import Session
+from antiphon.events.segments.log import SegmentLog
+from antiphon.events.vocabulary import ResponseEnded, SessionClosed
 from tests.serving import RunningServer
 
 from .wire import Wire, wire
@@ -174,11 +178,24 @@ async def test_a_client_that_does_nothing_but_err_is_let_go(echo_server: Running
         assert client.socket.close_code == 1008
 
 
-async def test_a_client_that_vanishes_leaves_a_log_that_folds(echo_server: RunningServer) -> None:
-    from antiphon.actors.session.evolve import refold
-    from antiphon.actors.session.state import Session
-    from antiphon.events.segments.log import SegmentLog
+async def test_a_client_that_vanishes_while_it_is_answered_ends_its_session_in_order(
+    echo_server: RunningServer,
+) -> None:
+    async with wire(echo_server) as client:
+        session = (await client.next("session.created"))["session"]["id"]
+        await client.manual()
+        await client.append(b"\1\0" * 9600)
+        await client.next("response.output_audio.delta")
+        client.socket.transport.abort()
+    await asyncio.to_thread(echo_server.wait_until, lambda: not echo_server.get("/health").json()["sessions"])
+    store = SegmentLog(echo_server.data, deliver=lambda call: call())
+    events = [stored.event for stored in store.read(session)]
+    assert [e.outcome for e in events if isinstance(e, ResponseEnded)] == ["cancelled"]
+    assert [e.reason for e in events if isinstance(e, SessionClosed)] == ["disconnected"]
+    assert session not in echo_server.log()
 
+
+async def test_a_client_that_vanishes_leaves_a_log_that_folds(echo_server: RunningServer) -> None:
     async with wire(echo_server) as client:
         session = (await client.next("session.created"))["session"]["id"]
         await client.append(b"\1\0" * 9600)
