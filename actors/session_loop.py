@@ -119,7 +119,6 @@ class SessionLoop:
                 self._refuse(asked, refusals.TooLarge("this is too large to be kept"))
             elif not isinstance(asked.command, commands.OpenWriter):
                 self._do(asked)
-        self._arm()
         self._seal_if_over()
 
     def give_up(self, code: str, message: str) -> None:

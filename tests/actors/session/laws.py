@@ -109,8 +109,15 @@ def _void_epochs_are_silent(log: Sequence[Stored]) -> None:
 def _nothing_is_said_twice(log: Sequence[Stored]) -> None:
     """(operation, index) removes duplicates: each stands in one batch, that is, at one moment of the log."""
     said: dict[tuple[int, int], int] = {}
+    epoch = 0
     for stored in log:
         event = stored.event
+        if isinstance(event, v.EpochAdvanced):
+            epoch = event.next.epoch
+        if isinstance(event, v.StageOutputDropped) and event.epoch == epoch:
+            assert (event.operation, event.index) not in said, (
+                "what the log holds is dropped as if it were void"
+            )
         if isinstance(event, v.TextSpoken | v.AudioSpoken):
             key = (event.operation, event.index)
             last = said.get(key, stored.seq - 1)

@@ -138,12 +138,29 @@ class Checker:
             if isinstance(command, Listen | Speak | EndTurn):
                 assert command.operation < known, f"{command.operation} asked before it was stored"
         log = self.log()
+        for command in commanded:
+            if isinstance(command, Listen):
+                assert command.pcm == self._audio_of(command.operation), "other audio than was asked for"
         while self._entered < min(known, len(log)):
             stored = log[self._entered]
             self._books.enter(stored)
             self._entered += 1
             if isinstance(stored.event, v.WriterOpened) and not self._overtaken(stored):
                 self._asked_again(commanded)
+
+    def _audio_of(self, operation: int) -> bytes:
+        """The input that an operation is about."""
+        asked = self._log[operation].event
+        if isinstance(asked, v.UnitSubmitted):
+            start, until = asked.from_sample, asked.until_sample
+        else:
+            assert isinstance(asked, v.InputAppended)
+            start, until = asked.until_sample - asked.samples, asked.until_sample
+        pieces = [stored for stored in self._log if isinstance(stored.event, v.InputAppended)]
+        sound = b"".join(
+            self._store.read_blob(self._session, stored.blob) for stored in pieces if stored.blob is not None
+        )
+        return sound[2 * start : 2 * until]
 
     def _overtaken(self, opened: Stored) -> bool:
         """Whether yet another writer came before this one could do anything."""
@@ -183,6 +200,7 @@ class Checker:
         if any(isinstance(event, v.SessionFailed | v.SessionClosed) for event in events):
             return
         self._refolds(world)
+        self._timers_fired(events)
         left = {name for name in self._books.open() if name[0] != "open"}
         assert not left, f"still outstanding at rest: {left}"
         created = sum(isinstance(event, v.ResponseCreated) for event in events)
@@ -192,6 +210,36 @@ class Checker:
         for stage in world.stages.values():
             for session in stage.desk._sessions.values():
                 assert not session.retained, "outputs that nobody acknowledged"
+
+    def _timers_fired(self, events: Sequence[v.Event]) -> None:
+        """Nobody speaks for ever, and what was sent whole has been heard whole or otherwise accounted for."""
+        speaking = False
+        generated: dict[str, int] = {}
+        due: set[str | None] = set()
+        told: set[str | None] = set()
+        for event in events:
+            match event:
+                case v.SpeechStarted():
+                    speaking = True
+                case v.SpeechStopped() | v.InputCleared() | v.InputCommitted(by="client"):
+                    speaking = False
+                case v.SessionConfigured(config=config) if config.turn_detection is None:
+                    speaking = False
+                case v.AudioSpoken(response=response, until_sample=until):
+                    generated[response] = until
+                    due.discard(response)
+                case v.FramesSent(response=response, until_sample=until) if until == generated[response]:
+                    due.add(response)
+                case v.PlaybackEstimated(response=response):
+                    due.discard(response)
+                case v.PlaybackAcknowledged(response=response) | v.ItemTruncated(response=response):
+                    told.add(response)
+                case v.EpochAdvanced():
+                    told |= set(generated)
+        assert not speaking, "speech that never stopped"
+        created = [event.response for event in events if isinstance(event, v.ResponseCreated)][-2:]
+        ended = {event.response for event in events if isinstance(event, v.ResponseEnded)}
+        assert not (due - told) & ended & set(created), "sent, and never accounted for as heard"
 
     def over(self, world: World) -> None:
         """The session ended by itself in the middle of the run."""

@@ -383,7 +383,7 @@ class World:
     def _settle(self) -> None:
         """Let everything that is under way come to its end; time passes only when nothing else does."""
         idle = 0
-        while idle < 30:
+        while idle < 30 or (self.process.timers and idle < 600):
             pending = [action for _, action in self._pending()]
             if pending:
                 self.rng.choice(pending)()
