@@ -92,7 +92,10 @@ CASES: dict[type[commands.Command], Case] = {
 }
 
 RULES: dict[type[Event], Rule] = {
-    WriterOpened: turns.fail_interrupted,
+    WriterOpened: lambda state, event, at: [
+        *fence.void_interrupted(state, event, at),
+        *turns.fail_interrupted(state, event, at),
+    ],
     ClientDetached: attachment.end_alone,
     SpeechStarted: fence.interrupt,
     SpeechStopped: input.commit_speech,

@@ -18,6 +18,7 @@ from antiphon.events.vocabulary import (
     ResponseEnded,
     SessionOpened,
     SpeechStarted,
+    WriterOpened,
 )
 
 from .commands import CancelResponse
@@ -57,6 +58,14 @@ def interrupt(state: Session, event: SpeechStarted, at: Moment) -> list[Event]:
         advance(state, "turn_detected"),
         ResponseEnded(response=active.response, outcome="cancelled", reason="turn_detected"),
     ]
+
+
+def void_interrupted(state: Session, event: WriterOpened, at: Moment) -> list[Event]:
+    """A new writer finds an outside call under way, which will end as failed: nobody wants its words."""
+    active = state.turns.active
+    if active is None or not active.started:
+        return []
+    return [advance(state, "effect_interrupted")]
 
 
 def fold(state: Session, event: Event, at: Moment) -> Session:

@@ -196,10 +196,10 @@ def test_effects_that_must_not_run_twice_append_effect_started_first_and_end_as_
     assert [type(effect).__name__ for effect in talk.effects] == ["Answer"]
 
     happened = talk.open_writer()
-    assert names(happened) == ["WriterOpened", "EffectFailed", "ResponseEnded"]
+    assert names(happened) == ["WriterOpened", "EpochAdvanced", "EffectFailed", "ResponseEnded"]
     assert only(EffectFailed, happened)[0].operation == started.operation
     assert only(ResponseEnded, happened)[0].outcome == "failed"
-    assert "Answer" not in {type(effect).__name__ for effect in talk.effects}
+    assert [type(effect).__name__ for effect in talk.effects] == ["OpenStage", "OpenStage", "CancelStage"]
 
 
 def test_a_new_writer_s_first_event_asks_again_for_what_is_outstanding() -> None:

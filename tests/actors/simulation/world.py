@@ -7,34 +7,29 @@ crash can be put before any step of it.
 from __future__ import annotations
 
 import random
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
-from thespian.actors import ActorExitRequest, ActorSystem
+from thespian.actors import ActorSystem
 
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.commands import StageRole
-from antiphon.actors.session.timers import TimerName
-from antiphon.actors.session_actor import Ask, Begin, FromStage, Retrieve, SessionActor, StageGone, TimerDue
-from antiphon.actors.session_loop import Opening
-from antiphon.actors.stages.contract import Acknowledge, Close, Open, StageCommand, StageMessage
-from antiphon.events.completion import Completion
-from antiphon.events.envelope import Draft
+from antiphon.actors.session_actor import Ask, Retrieve, StageGone, TimerDue
 from antiphon.events.errors import NoSuchSession
-from antiphon.events.ids import ItemId, Seq, SessionId
+from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.memory import MemoryLog
 from antiphon.events.segments.log import SegmentLog
-from antiphon.events.store import Ack, Expect, Head, Lease, Log
+from antiphon.events.store import Log
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config, TurnDetection
-from antiphon.events.wavering import Fate, WaveringLog
+from antiphon.events.wavering import Fate
 
 from .checker import Checker
-from .customer import Attendance, Customer
-from .far_end import FarStage, Hears, Line, model_script, voice_script
+from .customer import Customer
+from .far_end import FarStage, Hears, model_script, voice_script
+from .process import Process
 
 CrashKind = Literal["process", "stages too", "machine"]
 
@@ -59,6 +54,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Before which step what dies."""
     stage_dies_at: int | None = None
     closes: bool = True
+    must_not_repeat: bool = False
 
     @classmethod
     def of(cls, seed: int) -> Plan:
@@ -76,99 +72,8 @@ class Plan(Struct, frozen=True, kw_only=True):
             crashes=crashes,
             stage_dies_at=rng.randrange(steps) if rng.random() < 0.1 else None,
             closes=rng.random() < 0.8,
+            must_not_repeat=rng.random() < 0.1,
         )
-
-
-class WatchedLog:
-    """A process's own handle of the log. Knows what the process has been told is stored."""
-
-    def __init__(self, store: Log, plan: Callable[[], Fate]) -> None:
-        self.wavering = WaveringLog(store, plan)
-        self.capabilities = store.capabilities
-        self.known = 0
-        self.lease: Lease | None = None
-        self._store = store
-
-    def open(self, session: SessionId, *, expect: Expect, owner: str) -> tuple[Lease, Head]:
-        self.lease, head = self.wavering.open(session, expect=expect, owner=owner)
-        self.known = head.next_seq
-        return self.lease, head
-
-    def append(self, lease: Lease, expected: Seq, batch: Sequence[Draft]) -> Completion[Ack]:
-        answer = self.wavering.append(lease, expected, batch)
-        answer.then(self._noted)  # before the actor hears of it
-        return answer
-
-    def _noted(self, answer: Completion[Ack]) -> None:
-        if answer.error is None:
-            self.known = max(self.known, answer.result().last + 1)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.wavering, name)
-
-
-class Process:
-    """One life of the serving process. Implements Runtime for its one actor."""
-
-    def __init__(self, world: World, life: int) -> None:
-        self.world, self.alive, self.over = world, True, False
-        self.log = WatchedLog(world.store, world.fate)
-        self.timers: list[tuple[int, TimerName]] = []
-        self.waiting: deque[object] = deque()
-        """Told to the actor in a turn of its own."""
-        self.commanded: list[StageCommand] = []
-        self.attendance = Attendance(life)
-        self.attendance.known = lambda: self.log.known
-        self.lines: dict[StageRole, Line] = {
-            role: Line(stage, role, self._heard) for role, stage in world.stages.items()
-        }
-        self.actor = world.system.createActor(SessionActor)
-
-    def begin(self, open_session: c.OpenSession | None) -> None:
-        writer = c.OpenWriter(writer_epoch=0, code="test", boot=self.world.boot, projections={"realtime": 1})
-        opening = Opening(self.world.session, self.log, self, "test", writer, open_session)  # type: ignore[arg-type]
-        self.tell(Begin(opening, self.attendance, c.Attach(dialect="realtime")))
-
-    def tell(self, message: object) -> None:
-        self.world.system.tell(self.actor, message)
-
-    def die(self) -> None:
-        """Nothing of it goes on, and nobody tidies up; the operating system lets go of its files."""
-        self.alive = False
-        for line in self.lines.values():
-            line.cut()
-        if self.log.lease is not None:
-            self.world.store.release(self.log.lease)
-        self.world.system.tell(self.actor, ActorExitRequest())
-
-    # --- Runtime ------------------------------------------------------------------------------------------
-
-    def now(self) -> Moment:
-        return self.world.moment
-
-    def later(self, session: SessionId, due_mono_ns: int, name: TimerName) -> None:
-        if self.alive:
-            self.timers.append((due_mono_ns, name))
-
-    def to_stage(self, stage: StageRole, command: StageCommand) -> None:
-        if not self.alive:
-            return
-        self.commanded.append(command)
-        if isinstance(command, Acknowledge):
-            self.world.checker.acknowledged(stage, command, self.log.known)
-        line = self.lines[stage]
-        if line.up:
-            line.queue.put(command)
-        elif isinstance(command, Open | Close):
-            self.waiting.append(StageGone(stage, "gone"))
-
-    def ended(self, session: SessionId) -> None:
-        assert not self.over, "ended twice"
-        self.over = True
-
-    def _heard(self, stage: StageRole, message: StageMessage) -> None:
-        self.world.checker.heard(stage, message)
-        self.tell(FromStage(stage, message))
 
 
 class World:
@@ -212,6 +117,7 @@ class World:
             hears=self.plan.hears,
             detects_voice=True,
             transcribes=self.plan.hears == "utterances",
+            must_not_repeat=self.plan.must_not_repeat,
         )
         self._live(c.OpenSession(incarnation=0, mode="realtime", abilities=abilities, config=config))
 
