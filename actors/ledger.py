@@ -150,7 +150,10 @@ class Ledger:
         batch = Batch(first, decision.drafts, decision.state, decision.effects, asked, lease.writer_epoch)
         self._pending.append(batch)
         answer = self._log.append(lease, first, decision.drafts)
-        answer.then(lambda done: self._guard(lambda: self._answered(batch, done)))
+        if answer.settled:  # nearly always: no need to be called back into our own turn
+            self._answered(batch, answer)
+        else:
+            answer.then(lambda done: self._guard(lambda: self._answered(batch, done)))
 
     def after(self, then: tuple[Then, ...]) -> None:
         """Call once everything recorded so far is in the log; at once if it is."""

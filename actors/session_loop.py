@@ -24,6 +24,7 @@ from .session import commands, refusals
 from .session.decide import Decision, decide, refused
 from .session.effects import Effect
 from .session.input import needed_from
+from .session.state import Session
 from .session.timers import TimerName, timers
 from .stage_port import StagePort, as_command
 from .stages.contract import Acknowledge, Output, StageMessage
@@ -32,6 +33,9 @@ log = structlog.get_logger(__name__)
 
 MOST_REOPENS = 3
 """Reopenings in a row, with nothing but WriterOpened stored between, before the session is given up."""
+
+
+_OF_THE_ATTACHMENT = (commands.Detach, commands.ReportSent)
 
 
 class Opening(Struct, frozen=True):
@@ -64,6 +68,7 @@ class SessionLoop:
         )
         self._sinks: dict[int, Sink] = {}
         self._armed: dict[TimerName, int] = {}
+        self._timed: Session | None = None
         self._reopened = 0
         self._recovering = False
 
@@ -162,8 +167,11 @@ class SessionLoop:
 
     def ask(self, sink: Sink | None, command: commands.Command) -> None:
         """A client's command. Its attachment's number is ours to know."""
-        number = next((number for number, known in self._sinks.items() if known is sink), 0)
-        if isinstance(command, commands.Detach | commands.ReportSent):
+        number = 0
+        for known_number, known in self._sinks.items():
+            if known is sink:
+                number = known_number
+        if isinstance(command, _OF_THE_ATTACHMENT):
             command = replace(command, attachment=number)
         self._do(Asked(command, number), sink)
         if isinstance(command, commands.Detach):
@@ -201,6 +209,7 @@ class SessionLoop:
 
     def timer_due(self, name: TimerName) -> None:
         self._armed.pop(name, None)
+        self._timed = None
         self._do(Asked(commands.FireTimer(name=name)))
         self._arm()
 
@@ -252,7 +261,11 @@ class SessionLoop:
 
     def _arm(self) -> None:
         """Have the runtime wake us for every armed timer; a later due is found out when the earlier fires."""
-        for name, due in timers(self._ledger.state).items():
+        state, timed = self._ledger.state, self._timed
+        if timed is not None and state.voice is timed.voice and state.played is timed.played:
+            return  # what timers depend on is as it was; more input only makes them later
+        self._timed = state
+        for name, due in timers(state).items():
             armed = self._armed.get(name)
             if armed is None or due < armed:
                 self._armed[name] = due

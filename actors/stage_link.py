@@ -87,6 +87,7 @@ class StageLink(asyncio.Protocol):
         self._windows: dict[SessionId, Window] = {}
         self._outbox: list[bytes] = []
         self._outbox_bytes = 0
+        self._acknowledged: dict[SessionId, Acknowledge] = {}
         self._flush_at: float | None = None
         self._flush_handle: asyncio.Handle | None = None
         self._flushed_at = 0.0
@@ -117,23 +118,33 @@ class StageLink(asyncio.Protocol):
         """
         if self.state != "ready":
             raise LinkNotReady(f"the stage is {self.state}")
+        if type(command) is Acknowledge:
+            self._acknowledge(command)
+            return
         frame = encode((command,))
         self._account(command)
         self._outbox.append(frame)
         self._outbox_bytes += len(frame)
-        if self._writable:
-            self._schedule(command)
+        if type(command) is Cancel:
+            self._schedule(0.0)
+        else:
+            self._schedule(self._flushed_at + PACE_S - self._loop.time())
         if self._outbox_bytes > BACKLOG_LIMIT:
             self._break(LinkBroken("the stage does not read"))
 
-    def _schedule(self, command: StageCommand) -> None:
+    def _acknowledge(self, command: Acknowledge) -> None:
+        """Only the newest counts; the credit is back at once, the stage hears of it in time for more work."""
+        if command.session in self._windows:
+            self._windows[command.session].acknowledged(command.number)
+        self._acknowledged[command.session] = command
+        self._schedule(LAZY_S)
+
+    def _schedule(self, delay: float) -> None:
+        """Flush after `delay`, or earlier if that is already planned."""
+        if not self._writable:
+            return
         now = self._loop.time()
-        if type(command) is Acknowledge:
-            wanted = now + LAZY_S
-        elif type(command) is Cancel:
-            wanted = now
-        else:
-            wanted = max(now, self._flushed_at + PACE_S)
+        wanted = now + max(delay, 0.0)
         if self._flush_at is not None and self._flush_at <= wanted:
             return
         if self._flush_handle is not None:
@@ -172,9 +183,6 @@ class StageLink(asyncio.Protocol):
                 epoch = command.fence.epoch if is_output_side(command, role=role) else None
                 if window is not None and not window.take(command.operation, epoch):
                     raise WindowFull(f"session {command.fence.session} has {WINDOW} operations under way")
-            case Acknowledge(session, number):
-                if session in self._windows:
-                    self._windows[session].acknowledged(number)
             case Cancel(fence, following):
                 if fence.session in self._windows:
                     self._windows[fence.session].voided(following.epoch)
@@ -188,6 +196,7 @@ class StageLink(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._decoder = message_decoder()
         self._outbox.clear()
+        self._acknowledged.clear()
         self._outbox_bytes = 0
         self._writable = True
 
@@ -251,12 +260,15 @@ class StageLink(asyncio.Protocol):
         if self._flush_handle is not None:
             self._flush_handle.cancel()
         self._flush_at = self._flush_handle = None
-        if self._transport is None or not self._outbox or not self._writable:
+        if self._transport is None or not self._writable:
             return
         self._flushed_at = self._loop.time()
+        acknowledged, self._acknowledged = self._acknowledged, {}
         frames, self._outbox = self._outbox, []
         self._outbox_bytes = 0
-        self._transport.write(b"".join(frames))
+        if acknowledged or frames:
+            # Acknowledgements first: they give the stage the credit for what comes behind them.
+            self._transport.write(encode(list(acknowledged.values())) + b"".join(frames))
 
     def _break(self, error: LinkError) -> None:
         log.error("stage_link.broken", code=error.code, reason=str(error))

@@ -32,7 +32,7 @@ class StageQueue:
 
     def put(self, command: StageCommand) -> None:
         """Send now or later, in order. Cancels and acknowledgements wait for nothing."""
-        if isinstance(command, Cancel | Acknowledge):
+        if type(command) is Acknowledge or type(command) is Cancel:
             self._send(command)
             if self._waiting:
                 self._drain()

@@ -71,10 +71,10 @@ class RealtimeAttachment:
         if type(frame) is f.AudioDelta:
             filled = replace(frame, delta=payload or b"")
             until = getattr(stored.event, "until_sample", 0)
-            letter = Letter(_encode(filled).decode(), ResponseId(frame.response_id), until)
+            letter = Letter(_encode(filled), ResponseId(frame.response_id), until)
             self.outbox.put(letter)
         else:
-            self.outbox.put(Letter(_encode(frame).decode()))
+            self.outbox.put(Letter(_encode(frame)))
 
     def _close_after(self, stored: Stored) -> None:
         match stored.event:
@@ -85,14 +85,14 @@ class RealtimeAttachment:
 
     def answer(self, answer: Retrieved) -> None:
         shown = retrieved(answer.entry, answer.state)
-        self.outbox.put(Letter(_encode(f.ItemRetrieved(event_id=self._reply_id(), item=shown)).decode()))
+        self.outbox.put(Letter(_encode(f.ItemRetrieved(event_id=self._reply_id(), item=shown))))
 
     def refuse(self, code: str, message: str, client_event: str | None, parameter: str | None) -> None:
         """An answer that no log holds. A question about a missing item has its own code in this dialect."""
         if code == "item_not_found":
             code = "item_retrieve_invalid_item_id"
         frame = error(self._reply_id(), code, message, param=parameter, client_event=client_event)
-        self.outbox.put(Letter(_encode(frame).decode()))
+        self.outbox.put(Letter(_encode(frame)))
 
     def abort(self, code: str, message: str) -> None:
         self.refuse(code, message, None, None)

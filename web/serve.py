@@ -15,6 +15,7 @@ from antiphon.actors.lifeline import end_with_launcher, serving_plan
 
 from . import logs
 from .app import create_app
+from .direct import DirectWebSocket
 from .realtime.decode import LARGEST_FRAME
 from .settings import Settings
 
@@ -29,7 +30,7 @@ def main() -> None:
     listening.setblocking(False)
     config = uvicorn.Config(
         create_app(settings, plan.stages),
-        ws="websockets-sansio",  # the cheapest per frame of uvicorn's three
+        ws=DirectWebSocket,  # on websockets-sansio, the cheapest per frame of uvicorn's three
         ws_per_message_deflate=False,
         ws_max_size=LARGEST_FRAME + 1024 * 1024,
         http="h11",

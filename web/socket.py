@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from typing import Any
 
 import structlog
@@ -17,15 +16,12 @@ from antiphon.events.vocabulary import Config, TurnDetection
 
 from .attach import RealtimeAttachment
 from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
+from .direct import EXTENSION, DirectWebSocket
 from .metrics import Metrics
-from .realtime.decode import AskItem, RealtimeDecoder
-from .realtime.undecodable import Undecodable
+from .reader import Reader
 from .settings import Settings
 
 log = structlog.get_logger(__name__)
-
-MOST_UNDECODABLE = 100
-"""Unreadable frames within ten seconds after which a client is let go."""
 
 CLOSINGS = {1000: "closed", 1001: "closed", 1012: "server"}
 """Close code -> why the connection ended; 1012 is ours, when the process is told to stop."""
@@ -76,7 +72,12 @@ class RealtimeRoute:
         self, socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachment, hosted: Hosted
     ) -> None:
         """Read and write until one of the two ends; then the other is ended, and the session told why."""
-        reading = asyncio.create_task(self._read(socket, attachment, hosted))
+        direct: object = (socket.scope.get("extensions") or {}).get(EXTENSION)
+        reader = Reader(attachment, hosted, self._metrics)
+        if isinstance(direct, DirectWebSocket):
+            attachment.outbox.send_now = direct.send_now
+            reader.listen(direct)
+        reading = asyncio.create_task(_read(socket, reader))
         writing = asyncio.create_task(_write(socket, attachment))
         reason, code = "server", None
         try:
@@ -92,44 +93,23 @@ class RealtimeRoute:
             await asyncio.gather(reading, writing, return_exceptions=True)
             attachment.gone(reason, code)
 
-    async def _read(
-        self, socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachment, hosted: Hosted
-    ) -> tuple[str, int | None]:
-        """Until the client goes: why, and its close code."""
-        decoder = RealtimeDecoder()
-        unreadable: list[float] = []
-        while True:
-            message = await socket.receive()
-            if message["type"] == "websocket.disconnect":
-                for wish in decoder.flush():
-                    if not isinstance(wish, AskItem):
-                        hosted.ask(attachment, wish)
-                code = message.get("code")
-                return CLOSINGS.get(code, "lost"), code
-            text = message.get("text")
-            try:
-                if not isinstance(text, str):
-                    raise Undecodable("invalid_json", "frames are JSON text, not binary")
-                wishes = decoder.read(text)
-            except Undecodable as bad:
-                self._metrics.dropped.inc()
-                attachment.refuse(bad.code, bad.message, bad.client_event, bad.param)
-                unreadable = [at for at in unreadable if at > time.monotonic() - 10] + [time.monotonic()]
-                if len(unreadable) > MOST_UNDECODABLE:
-                    attachment.abort("too_many_errors", "too many unreadable frames")
-                continue
-            for wish in wishes:
-                if isinstance(wish, AskItem):
-                    hosted.retrieve(attachment, wish.item, wish.client_event)
-                else:
-                    hosted.ask(attachment, wish)
-            if hosted.behind:
-                await hosted.relieved()
+
+async def _read(socket: WebSocket[Any, Any, Any], reader: Reader) -> tuple[str, int | None]:
+    """Until the client goes: why, and its close code."""
+    while True:
+        message = await socket.receive()
+        if message["type"] == "websocket.disconnect":
+            reader.end()
+            code = message.get("code")
+            return CLOSINGS.get(code, "lost"), code
+        text = message.get("text")
+        reader.take(text if isinstance(text, str) else None)
+        await reader.caught_up()
 
 
 async def _write(socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachment) -> None:
-    async def send(text: str) -> None:
-        await socket.send({"type": "websocket.send", "text": text, "bytes": None})
+    async def send(text: bytes) -> None:
+        await socket.send({"type": "websocket.send", "text": text.decode(), "bytes": None})
 
     async def close(code: int, reason: str) -> None:
         await socket.send({"type": "websocket.close", "code": code, "reason": reason})

@@ -1,0 +1,81 @@
+"""What a client sends, one frame after the other: read, asked of the session, or answered as unreadable."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from antiphon.actors.host import Hosted
+
+from .attach import RealtimeAttachment
+from .direct import DirectWebSocket
+from .metrics import Metrics
+from .realtime.decode import AskItem, RealtimeDecoder, Wish
+from .realtime.undecodable import Undecodable
+
+MOST_UNREADABLE = 100
+WITHIN_S = 10.0
+"""More unreadable frames than that within that time, and the client is let go."""
+
+
+class Reader:
+    """One connection's frames. `take` is synchronous; a session that is behind holds the reading."""
+
+    def __init__(self, attachment: RealtimeAttachment, hosted: Hosted, metrics: Metrics) -> None:
+        self._attachment, self._hosted, self._metrics = attachment, hosted, metrics
+        self._decoder = RealtimeDecoder()
+        self._unreadable: list[float] = []
+        self._direct: DirectWebSocket | None = None
+        self._holding: asyncio.Task[None] | None = None
+
+    def listen(self, direct: DirectWebSocket) -> None:
+        """Take text frames as they come in, not through ASGI."""
+        self._direct = direct
+        direct.listen(self._take_direct)
+
+    def take(self, text: str | None) -> None:
+        """Do what a frame asks for; None stands for a frame that is no text."""
+        try:
+            if text is None:
+                raise Undecodable("invalid_json", "frames are JSON text, not binary")
+            wishes = self._decoder.read(text)
+        except Undecodable as bad:
+            self._note(bad)
+            return
+        for wish in wishes:
+            self._ask(wish)
+
+    def end(self) -> None:
+        """The client is gone: what was collected still counts."""
+        for wish in self._decoder.flush():
+            self._ask(wish)
+
+    async def caught_up(self) -> None:
+        """Wait until the stages have caught up with what was sent."""
+        if self._hosted.behind:
+            await self._hosted.relieved()
+
+    def _ask(self, wish: Wish) -> None:
+        if type(wish) is AskItem:
+            self._hosted.retrieve(self._attachment, wish.item, wish.client_event)
+        else:
+            self._hosted.ask(self._attachment, wish)  # type: ignore[arg-type]  # all but AskItem are commands
+
+    def _take_direct(self, text: str) -> None:
+        self.take(text)
+        if self._hosted.behind and self._direct is not None and self._holding is None:
+            self._direct.hold()
+            self._holding = asyncio.create_task(self._go_on_later(self._direct))
+
+    async def _go_on_later(self, direct: DirectWebSocket) -> None:
+        await self.caught_up()
+        self._holding = None
+        direct.go_on()
+
+    def _note(self, bad: Undecodable) -> None:
+        self._metrics.dropped.inc()
+        self._attachment.refuse(bad.code, bad.message, bad.client_event, bad.param)
+        now = time.monotonic()
+        self._unreadable = [at for at in self._unreadable if at > now - WITHIN_S] + [now]
+        if len(self._unreadable) > MOST_UNREADABLE:
+            self._attachment.abort("too_many_errors", "too many unreadable frames")
