@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-all lint format bench-talk bench-echo clean
+.PHONY: help setup dev serve test test-cascade test-all lint format bench-talk bench-echo bench-footprint clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ bench-talk: dev  ## how long a spoken question waits for its answer
 
 bench-echo: dev  ## what a frame costs without a model
 	@$(BIN)/python -m bench.echo $(ARGS)
+
+bench-footprint: dev  ## how soon it answers, and how much memory it takes
+	@$(BIN)/python -m bench.footprint $(ARGS)
 
 clean:  ## remove what set-up and tests made (not the recorded sessions)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

