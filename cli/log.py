@@ -172,6 +172,10 @@ def _print(stored: Stored, seconds: float) -> None:
 def _short(value: Any) -> str:
     import msgspec
 
+    from antiphon.events.ids import Fence
+
+    if isinstance(value, Fence):  # its other members stand elsewhere on the line
+        return f"epoch {value.epoch} turn {value.turn}"
     if isinstance(value, msgspec.Struct):
         inner = ", ".join(
             f"{key}={_short(one)}"
