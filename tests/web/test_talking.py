@@ -72,8 +72,10 @@ async def test_human_speech_is_understood_also_in_noise(
         assert exchange.audio
 
 
-async def test_a_pause_inside_a_sentence_does_not_end_the_turn(cascade_server: RunningServer) -> None:
-    question = human()[0]
+@pytest.mark.parametrize("question", human(), ids=lambda question: question.file)
+async def test_a_pause_inside_a_sentence_does_not_end_the_turn(
+    cascade_server: RunningServer, question: Question
+) -> None:
     exchange = await say(cascade_server, with_pause(question.samples(), pause_ms=350))
     assert errors(question.text, exchange.question) <= max(3, len(words(question.text)) // 4)
 

@@ -24,7 +24,8 @@ from .undecodable import Undecodable, client_event_of, explain
 
 LARGEST_FRAME = 15 * 1024 * 1024
 COLLECTED = SAMPLE_RATE * 80 // 1000 * BYTES_PER_SAMPLE
-LARGEST_PIECE = 10 * SAMPLE_RATE * BYTES_PER_SAMPLE
+LARGEST_PIECE = 2 * SAMPLE_RATE * BYTES_PER_SAMPLE
+"""Of one command: what one piece of audio can amount to stays one short step of the session."""
 
 _ITEM_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _TEXT_PARTS = {"input_text": "input_text", "output_text": "output_text", "text": "output_text"}

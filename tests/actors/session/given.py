@@ -36,6 +36,8 @@ from .books import Books, named
 
 E = TypeVar("E", bound=Event)
 
+MOST_FACTS = 32
+"""Of one step: a turn of an actor stays short, so that its neighbours get theirs."""
 WINDOW = 768
 """Samples of one score: 32 ms."""
 BOOT = "boot-1"
@@ -223,6 +225,7 @@ class Talk:
         return self._keep(decision.drafts, decision.state, list(decision.effects))
 
     def _keep(self, drafts: Sequence[Draft], state: Session, effects: list[Effect]) -> list[Event]:
+        assert len(drafts) <= MOST_FACTS
         for draft in drafts:
             stored = self._written_and_read(draft)
             self.stored.append(stored)
