@@ -167,6 +167,7 @@ class Ledger:
         if self.lease is None or batch.writer_epoch != self.lease.writer_epoch:
             return  # an answer to a writer that is no more
         if done.error is not None:
+            self._log.release(self.lease)  # a log has one writer, and we may still be the one it has
             self.lease = None
             self._failed(done.error, batch.asked)
             return

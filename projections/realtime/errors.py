@@ -21,9 +21,14 @@ TYPES: dict[str, ErrorType] = {
     "not_ready": "server_error",
     "server_vad_unavailable": "invalid_request_error",
     "stage_lost": "server_error",
+    "stage_failed": "server_error",
     "internal_error": "server_error",
     "log_unavailable": "server_error",
     "store_full": "server_error",
+    "outcome_unknown": "server_error",
+    "locked": "server_error",
+    "fenced": "server_error",
+    "sealed": "server_error",
     "corrupt": "server_error",
 }
 

@@ -97,6 +97,62 @@ CASES: list[tuple[str, dict[str, Any] | str | bytes, str, str | None]] = [
         "unsupported_content",
         "item.content",
     ),
+    ("an endless event id", {"type": "response.cancel", "event_id": "e" * 2_000_000}, "invalid_value", "event_id"),
+    ("an endless item id", {"type": "conversation.item.delete", "item_id": "i" * 600, "event_id": "e"}, "invalid_value", "item_id"),
+    ("a depth nobody means", '{"type":"response.create","x":' + "[" * 100_000 + "]" * 100_000 + "}", "nested_too_deeply", None),
+    ("a depth in the session", '{"type":"session.update","session":{"tools":' + "[" * 900 + "]" * 900 + "}}", "invalid_value", "session"),
+    (
+        "a number no event holds",
+        {"type": "session.update", "session": {"tracing": 2**64}, "event_id": "e"},
+        "invalid_value",
+        "session",
+    ),
+    (
+        "a number no float holds",
+        '{"type":"session.update","session":{"temperature":1e999}}',
+        "invalid_value",
+        "session.temperature",
+    ),
+    (
+        "a temperature below zero",
+        {"type": "session.update", "session": {"temperature": -1.5}, "event_id": "e"},
+        "invalid_value",
+        "session.temperature",
+    ),
+    (
+        "an answer of too many tokens",
+        {"type": "response.create", "response": {"max_output_tokens": 10**30}, "event_id": "e"},
+        "invalid_value",
+        "response.max_output_tokens",
+    ),
+    (
+        "an answer of no tokens",
+        {"type": "response.create", "response": {"max_output_tokens": 0}, "event_id": "e"},
+        "invalid_value",
+        "response.max_output_tokens",
+    ),
+    (
+        "a content index below zero",
+        {"type": "conversation.item.truncate", "item_id": "no", "audio_end_ms": 5, "content_index": -1, "event_id": "e"},
+        "invalid_value",
+        "content_index",
+    ),
+    (
+        "an item too large to be kept",
+        {
+            "type": "conversation.item.create",
+            "item": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x" * 2_000_000}]},
+            "event_id": "e",
+        },
+        "event_too_large",
+        None,
+    ),
+    (
+        "instructions too large to be kept",
+        {"type": "session.update", "session": {"instructions": "x" * 2_000_000}, "event_id": "e"},
+        "event_too_large",
+        None,
+    ),
     (
         "metadata that are no strings",
         {"type": "response.create", "response": {"metadata": {"a": 1}}, "event_id": "e"},
@@ -128,7 +184,7 @@ async def test_a_mistake_is_answered_by_name_and_the_session_lives(
         assert answer["error"]["param"] == param
         assert answer["error"]["message"]
         expected = frame.get("event_id") if isinstance(frame, dict) else None
-        assert answer["error"]["event_id"] == expected
+        assert answer["error"]["event_id"] == (expected if expected == "e" else None)
         await alive(client)
 
 

@@ -19,7 +19,7 @@ from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
 from antiphon.events.vocabulary import Item, Part
 
 from . import frames as f
-from .session import configure
+from .session import configure, tokens
 from .undecodable import Undecodable, client_event_of, explain
 
 LARGEST_FRAME = 15 * 1024 * 1024
@@ -51,6 +51,12 @@ class RealtimeDecoder:
 
     def read(self, text: str) -> list[Wish]:
         """What the frame asks for, in order. Raises Undecodable; then nothing was asked."""
+        try:
+            return self._read(text)
+        except RecursionError as error:
+            raise Undecodable("nested_too_deeply", "the frame's values are nested too deeply") from error
+
+    def _read(self, text: str) -> list[Wish]:
         if len(text) > LARGEST_FRAME:
             raise Undecodable("event_too_large", f"a frame holds at most {LARGEST_FRAME} bytes")
         try:
@@ -154,12 +160,12 @@ def _create(frame: f.ResponseCreate) -> c.CreateResponse:
         raise Undecodable(
             "invalid_value", "modalities are audio and text", "response.output_modalities", frame.event_id
         )
-    cap = options.max_output_tokens
+    cap = tokens(options.max_output_tokens, "response", frame.event_id)
     return c.CreateResponse(
         client_event=frame.event_id,
         modalities=modalities,
         instructions=options.instructions,
-        max_output_tokens=cap if isinstance(cap, int) and cap > 0 else None,
+        max_output_tokens=cap if isinstance(cap, int) else None,
         metadata=options.metadata,
         in_history=options.conversation != "none",
     )

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from .undecodable import LONGEST_ID
 
 Set = UnsetType
+Id = Annotated[str, Meta(max_length=LONGEST_ID)]
+"""An id that a client chose: it is written down and sent back, so it has an end."""
+Index = Annotated[int, Meta(ge=0, le=1_000_000)]
+Milliseconds = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
 class ClientFrame(Struct, frozen=True, kw_only=True, tag_field="type"):
-    event_id: str | None = None
+    event_id: Id | None = None
 
 
 class Append(ClientFrame, frozen=True, kw_only=True, tag="input_audio_buffer.append"):
@@ -33,9 +39,9 @@ class Format(Struct, frozen=True, kw_only=True):
 class TurnDetection(Struct, frozen=True, kw_only=True):
     type: str = "server_vad"
     threshold: float | None = None
-    prefix_padding_ms: int | None = None
-    silence_duration_ms: int | None = None
-    min_speech_duration_ms: int | None = None
+    prefix_padding_ms: Milliseconds | None = None
+    silence_duration_ms: Milliseconds | None = None
+    min_speech_duration_ms: Milliseconds | None = None
     create_response: bool | None = None
     interrupt_response: bool | None = None
     eagerness: str | None = None
@@ -65,7 +71,7 @@ class Session(Struct, frozen=True, kw_only=True):
     output_modalities: tuple[str, ...] | Set | None = UNSET
     audio: Audio | None = None
     max_output_tokens: int | Literal["inf"] | Set | None = UNSET
-    temperature: float | Set | None = UNSET
+    temperature: Annotated[float, Meta(ge=0, le=2)] | Set | None = UNSET
 
 
 class SessionUpdate(ClientFrame, frozen=True, kw_only=True, tag="session.update"):
@@ -80,32 +86,32 @@ class Content(Struct, frozen=True, kw_only=True):
 
 class Item(Struct, frozen=True, kw_only=True):
     type: str = "message"
-    id: str | None = None
+    id: Id | None = None
     role: str | None = None
     content: list[Content] = []
-    call_id: str | None = None
-    name: str | None = None
+    call_id: Id | None = None
+    name: Id | None = None
     arguments: str | None = None
     output: str | None = None
 
 
 class ItemCreate(ClientFrame, frozen=True, kw_only=True, tag="conversation.item.create"):
     item: Item
-    previous_item_id: str | None = None
+    previous_item_id: Id | None = None
 
 
 class ItemRetrieve(ClientFrame, frozen=True, kw_only=True, tag="conversation.item.retrieve"):
-    item_id: str
+    item_id: Id
 
 
 class ItemDelete(ClientFrame, frozen=True, kw_only=True, tag="conversation.item.delete"):
-    item_id: str
+    item_id: Id
 
 
 class ItemTruncate(ClientFrame, frozen=True, kw_only=True, tag="conversation.item.truncate"):
-    item_id: str
+    item_id: Id
     audio_end_ms: float
-    content_index: int = 0
+    content_index: Index = 0
 
 
 class ResponseOptions(Struct, frozen=True, kw_only=True):
@@ -123,7 +129,7 @@ class ResponseCreate(ClientFrame, frozen=True, kw_only=True, tag="response.creat
 
 
 class ResponseCancel(ClientFrame, frozen=True, kw_only=True, tag="response.cancel"):
-    response_id: str | None = None
+    response_id: Id | None = None
 
 
 ClientEvent = (

@@ -20,13 +20,16 @@ from antiphon.events.vocabulary import TurnDetection
 from . import frames as f
 from .undecodable import Undecodable, decode
 
+MOST_NESTED = 64
+"""How deep an object may lie in what is only shown back: tools have schemas, and those have members."""
+
 EAGER_SILENCE_MS = {"low": 800, "medium": 500, "auto": 500, "high": 300}
 
 
 def configure(raw: msgspec.Raw, client_event: str | None) -> Configure:
     """Raises Undecodable; then nothing of the update counts."""
     session = decode(raw, f.Session, "session", client_event)
-    echo = msgspec.json.decode(raw)
+    echo = _echo(msgspec.json.decode(raw), client_event)
     audio = session.audio or f.Audio()
     audio_in, audio_out = audio.input or f.AudioIn(), audio.output or f.AudioOut()
     _check_format(audio_in.format, "session.audio.input.format", client_event)
@@ -38,15 +41,27 @@ def configure(raw: msgspec.Raw, client_event: str | None) -> Configure:
         output_modalities=_modalities(session.output_modalities),
         turn_detection=_turn_detection(audio_in.turn_detection, client_event),
         transcription=UNSET if audio_in.transcription is UNSET else audio_in.transcription is not None,
-        max_output_tokens=_tokens(session.max_output_tokens, client_event),
+        max_output_tokens=tokens(session.max_output_tokens, "session", client_event),
         temperature=session.temperature,
-        echo=_echo(echo),
+        echo=echo,
     )
 
 
-def _echo(session: dict[str, Any]) -> dict[str, Any]:
+def _echo(session: dict[str, Any], client_event: str | None) -> dict[str, Any]:
     """What may be shown back: not the identity of the session, which is ours."""
-    return {key: value for key, value in session.items() if key not in ("id", "object", "type", "model")}
+    shown = {key: value for key, value in session.items() if key not in ("id", "object", "type", "model")}
+    if not _can_be_kept(shown):
+        message = f"numbers have 64 bits, and objects lie at most {MOST_NESTED} deep"
+        raise Undecodable("invalid_value", message, "session", client_event)
+    return shown
+
+
+def _can_be_kept(value: Any, depth: int = 0) -> bool:
+    """Whether an event can hold it: JSON has numbers and depths that its format has not."""
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**64
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth <= MOST_NESTED and all(_can_be_kept(one, depth + 1) for one in inner)
 
 
 def _or_empty(value: str | UnsetType | None) -> str | UnsetType:
@@ -63,12 +78,15 @@ def _modalities(value: tuple[str, ...] | UnsetType | None) -> tuple[str, ...] | 
     return ("audio",) if value is None else value
 
 
-def _tokens(value: int | str | UnsetType | None, client_event: str | None) -> int | UnsetType | None:
+def tokens(
+    value: int | str | UnsetType | None, where: str, client_event: str | None
+) -> int | UnsetType | None:
+    """How long an answer may be; None for as long as it takes. Raises Undecodable."""
     if isinstance(value, int) and not 1 <= value <= 4096:
         raise Undecodable(
             "invalid_value",
             "max_output_tokens is between 1 and 4096, or inf",
-            "session.max_output_tokens",
+            f"{where}.max_output_tokens",
             client_event,
         )
     return value if isinstance(value, int) or value is UNSET else None

@@ -6,6 +6,7 @@ invalid_type        a member has the wrong type, or a needed one is missing; `pa
 invalid_value       a member's value is out of its range
 invalid_audio       `audio` is not base64
 event_too_large     the frame exceeds 15 MiB
+nested_too_deeply   objects or arrays inside each other, more than anybody means
 unsupported_audio_format, unsupported_content
 """
 
@@ -30,6 +31,8 @@ class Undecodable(Exception):
 T = TypeVar("T")
 
 _PATH = re.compile(r" - at `\$\.?(.*?)`$")
+_RANGE = re.compile(r"of length|out of range|[<>]=? -?\d")
+LONGEST_ID = 512
 
 
 def decode(raw: msgspec.Raw | bytes, kind: type[T], prefix: str, client_event: str | None) -> T:
@@ -54,7 +57,8 @@ def explain(error: msgspec.DecodeError, client_event: str | None, prefix: str = 
         return Undecodable("invalid_json", f"the frame is not valid JSON: {text}", None, client_event)
     if "base64" in message:
         return Undecodable("invalid_audio", "audio is not valid base64", path, client_event)
-    return Undecodable("invalid_type", message, path, client_event)
+    code = "invalid_value" if _RANGE.search(message) else "invalid_type"
+    return Undecodable(code, message, path, client_event)
 
 
 def client_event_of(text: str) -> tuple[Any, str | None]:
@@ -66,4 +70,5 @@ def client_event_of(text: str) -> tuple[Any, str | None]:
     if not isinstance(read, dict):
         return None, None
     event = read.get("event_id")
-    return read.get("type"), event if isinstance(event, str) else None
+    known = isinstance(event, str) and len(event) <= LONGEST_ID
+    return read.get("type"), event if known else None

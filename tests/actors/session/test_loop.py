@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from thespian.actors import ActorSystem
@@ -30,6 +33,8 @@ from antiphon.events.envelope import Stored
 from antiphon.events.errors import StoreFull
 from antiphon.events.ids import Fence, ItemId, Operation, SessionId
 from antiphon.events.memory import MemoryLog
+from antiphon.events.segments.files import Files
+from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect, Lease, Log
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import (
@@ -227,6 +232,42 @@ def test_what_is_too_large_for_the_log_is_refused_and_the_session_goes_on(stand:
     assert (refusal.code, refusal.client_event) == ("event_too_large", "big")
     stand.add("small")
     assert stand.items() == ["small"]
+
+
+def test_a_log_that_lets_nobody_in_twice_is_opened_anew_all_the_same(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    log = SegmentLog(tmp_path, deliver=lambda call: call())
+    stand = Stand(system, log=log).begin()
+    stand.add("small")
+    stand.add("huge", text="x" * MAX_EVENT)
+    stand.add("after")
+    stored = [one.event for one in log.read(SESSION)]
+    assert [one.item.id for one in stored if isinstance(one, ItemAdded)] == ["small", "after"]
+    assert [one.client_event for one in stored if isinstance(one, CommandRefused)] == ["huge"]
+    log.close()
+
+
+def test_a_full_disk_costs_what_found_no_room_and_not_the_session(
+    system: ActorSystem, tmp_path: Path
+) -> None:
+    full = False
+
+    def write(fd: int, data: bytes | memoryview) -> int:
+        nonlocal full
+        if full:
+            full = False
+            raise OSError(errno.ENOSPC, "no space left")
+        return os.write(fd, data)
+
+    log = SegmentLog(tmp_path, deliver=lambda call: call(), files=Files(write=write))
+    stand = Stand(system, log=log).begin()
+    full = True
+    stand.add("one")
+    stand.add("two")
+    assert stand.shown() == ["one", "two"]
+    assert ("aborted", "locked") not in stand.sink.saw
+    log.close()
 
 
 def test_a_writer_that_was_taken_over_stops_and_does_not_fight(stand: Stand) -> None:
