@@ -15,6 +15,8 @@ from typing import Any
 
 import httpx
 
+from antiphon.actors import loopback
+
 START_S = 60.0
 
 
@@ -22,7 +24,14 @@ class RunningServer:
     """One `antiphon serve`. `base` is http://127.0.0.1:PORT."""
 
     def __init__(
-        self, data: Path, *, stage: str, port: int, arguments: tuple[str, ...], env: dict[str, str]
+        self,
+        data: Path,
+        *,
+        stage: str,
+        port: int,
+        arguments: tuple[str, ...],
+        env: dict[str, str],
+        output: int | None = None,
     ) -> None:
         self.data, self.port = data, port
         self.base = f"http://127.0.0.1:{port}"
@@ -31,8 +40,8 @@ class RunningServer:
         self.process = subprocess.Popen(
             [*command, "--port", str(port), "--data", str(data), *arguments],
             stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
+            stdout=output or self._log,
+            stderr=output or self._log,
             env={**os.environ, **env},
         )
 
@@ -60,6 +69,12 @@ class RunningServer:
                 raise AssertionError(f"not so within {seconds} s: {self.log()}")
             time.sleep(0.01)
 
+    def stage_pid(self, name: str) -> int:
+        """The process of the stage "model" or "voice": the one that writes that stage's diagnostics."""
+        written = str(self.data / "logs" / f"stage-{name}.log")
+        below = loopback.descendants(self.process.pid)
+        return next(pid for pid in below if os.path.realpath(f"/proc/{pid}/fd/1") == written)
+
     def log(self) -> str:
         return Path(self._log.name).read_text("utf-8", "replace")[-4000:]
 
@@ -85,9 +100,12 @@ def running(
     env: dict[str, str] | None = None,
     port: int | None = None,
     ready: bool = True,
+    output: int | None = None,
 ) -> Iterator[RunningServer]:
     """A server that is ready (unless told otherwise), and that is gone afterwards."""
-    server = RunningServer(data, stage=stage, port=port or free_port(), arguments=arguments, env=env or {})
+    server = RunningServer(
+        data, stage=stage, port=port or free_port(), arguments=arguments, env=env or {}, output=output
+    )
     try:
         server.wait("/health" if ready else "/live")
         yield server

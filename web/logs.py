@@ -6,10 +6,24 @@ in the session's own event log and nowhere else.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import sys
 
 import structlog
+
+
+class Stderr:
+    """Writes lines to descriptor 2. What cannot be written (a full disk, a reader that has gone) is lost: a
+    server must not fall over what it says of itself.
+    """
+
+    def msg(self, message: str) -> None:
+        with contextlib.suppress(OSError):
+            os.write(2, message.encode("utf-8", "backslashreplace") + b"\n")
+
+    log = debug = info = warning = error = critical = exception = msg
 
 
 def configure(level: str) -> None:
@@ -27,7 +41,7 @@ def configure(level: str) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: Stderr(),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)

@@ -43,7 +43,7 @@ def test_whatever_is_killed_nothing_is_left_and_the_next_start_works(
         assert again.ask() is not None
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_told_to_stop_it_ends_in_order_and_leaves_nothing(
     server: ServerProcess, number: signal.Signals, tmp_path: Path
 ) -> None:
