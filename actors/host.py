@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 
 
 class CannotOpen(Exception):
-    """No session can be opened now. `code`: `not_ready` or `resource_exhausted`; both are worth a retry."""
+    """No session can be opened. Worth a retry: `not_ready`, `resource_exhausted`. Not: `stage_failed`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -121,6 +121,8 @@ class SessionHost:
     def abilities(self) -> Abilities:
         """What a session opened now can do. Raises CannotOpen while a configured stage is not ready."""
         model = self.model
+        if any(link.state == "failed" for link in self.links.values()):
+            raise CannotOpen("stage_failed", "a stage could not be loaded; GET /health says why")
         if model is None or not self.ready:
             raise CannotOpen("not_ready", "the stages are still loading; try again soon")
         return Abilities(

@@ -77,8 +77,8 @@ def _rows(store: SegmentLog) -> Iterator[dict[str, Any]]:
             for stored in store.read(head.session):
                 first, last = first or stored, stored
                 ended = _ending(stored) or ended
-        except LogError as error:
-            ended = error.code
+        except (LogError, OSError) as error:
+            ended = getattr(error, "code", "unreadable")
         began = first.at.wall_ns if first else 0
         yield {
             "session": head.session,
@@ -131,7 +131,10 @@ def show(session: str, data: Path, as_json: bool, everything: bool) -> None:
         click.echo(f"damaged: {error}", err=True)
         sys.exit(3)
     except LogError as error:
-        raise click.ClickException(f"{error} ({error.hint})") from error
+        hint = f" ({error.hint})" if error.hint else ""
+        raise click.ClickException(f"{error}{hint}") from error
+    except OSError as error:
+        raise click.ClickException(str(error)) from error
     if hidden:
         click.echo(f"({hidden} frequent events not shown; --all shows them)", err=True)
 
@@ -195,10 +198,12 @@ def _store(data: Path) -> SegmentLog:
     """The store, opened for reading: nothing is appended, so nothing needs a loop."""
     from antiphon.events.errors import LogError
     from antiphon.events.segments.log import SegmentLog
+    from antiphon.web import logs
 
+    logs.configure("warning")  # to stderr: what is printed may be read by a program
     if not (data / "STORE").exists():
         raise click.ClickException(f"{data} holds no logs; name the server's folder with --data")
     try:
         return SegmentLog(data, deliver=lambda call: call())
-    except LogError as error:
+    except (LogError, OSError) as error:
         raise click.ClickException(str(error)) from error

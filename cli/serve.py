@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,12 +37,27 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
+    _check_data(Path(settings.data))
     logs.configure(settings.log_level)
     click.echo(f"antiphon: http://{settings.host}:{settings.port}/  (stage: {settings.stage})", err=True)
     try:
         sys.exit(launch(_plan(settings)))
     except LaunchError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _check_data(data: Path) -> None:
+    """Say what is wrong with the data directory before anything is started that would need it."""
+    from antiphon.events.errors import LogError
+    from antiphon.events.segments.layout import Layout
+
+    try:
+        Layout(data)
+        (data / "logs").mkdir(exist_ok=True)
+    except (LogError, OSError) as error:
+        raise click.ClickException(f"the sessions' logs cannot be kept in {data}: {error}") from error
+    if not os.access(data / "sessions", os.W_OK):
+        raise click.ClickException(f"the sessions' logs cannot be kept in {data}: it cannot be written")
 
 
 def _with_model(settings: Settings, model: dict[str, str | None]) -> Settings:

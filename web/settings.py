@@ -9,10 +9,12 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from antiphon.actors.stages.registry import ENGINES
 
 Stage = Literal["cascade", "chat", "scripted", "echo"]
 
@@ -25,7 +27,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a server runs by. `stages` holds the `[stage.NAME]` tables, checked by the engines."""
 
     host: str = "127.0.0.1"
-    port: int = 8765
+    port: Annotated[int, Meta(ge=1, le=65535)] = 8765
     data: str = "antiphon-data"
     stage: Stage = "cascade"
     model: str = ""
@@ -69,12 +71,17 @@ def load(
     for variable, name in _ENVIRONMENT.items():
         value = environment.get(variable)
         if value:
-            merged[name] = [one for one in value.split(",") if one] if name in _LISTS else value
+            merged[name] = value.split(",") if name in _LISTS else value
     merged.update({name: value for name, value in (flags or {}).items() if value is not None})
     try:
         settings = msgspec.convert(merged, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsError(f"settings: {error}") from error
+    if not all(key.strip() for key in settings.keys):
+        raise SettingsError("settings: an API key is blank")
+    unknown = sorted(settings.stages.keys() - ENGINES.keys())
+    if unknown:
+        raise SettingsError(f"settings: there is no [stage.{unknown[0]}]; there are {', '.join(ENGINES)}")
     if settings.host not in LOOPBACK and not settings.keys:
         raise SettingsError(
             f"host {settings.host} is reachable from outside: set at least one API key (ANTIPHON_KEYS) first"
@@ -88,6 +95,8 @@ def _from_file(path: Path) -> dict[str, Any]:
         read = tomllib.loads(path.read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: {error}") from error
+    if "stages" in read:
+        raise SettingsError(f"{path}: unknown name `stages`; an engine's settings are [stage.NAME]")
     tables = read.get("stage")
     if isinstance(tables, dict):
         del read["stage"]
@@ -96,9 +105,20 @@ def _from_file(path: Path) -> dict[str, Any]:
         if chosen is not None:
             read["stage"] = chosen
     if "keys_file" in read:
-        try:
-            lines = Path(read.pop("keys_file")).read_text("utf-8").split()
-        except OSError as error:
-            raise SettingsError(f"{path}: keys_file: {error}") from error
-        read["keys"] = [*read.get("keys", ()), *lines]
+        _add_keys(read, path)
     return read
+
+
+def _add_keys(read: dict[str, Any], path: Path) -> None:
+    """The keys of `keys_file`, one a line, behind those of `keys`. Who names a file wants keys asked for."""
+    named = read.pop("keys_file")
+    try:
+        lines = Path(named).read_text("utf-8").split()
+    except (OSError, TypeError) as error:
+        raise SettingsError(f"{path}: keys_file: {error}") from error
+    except ValueError as error:  # its message would quote the file
+        raise SettingsError(f"{path}: keys_file: {named!r} is not a text file") from error
+    if not lines:
+        raise SettingsError(f"{path}: keys_file: there is no key in {named}")
+    given = read.get("keys", [])
+    read["keys"] = [*given, *lines] if isinstance(given, list) else given

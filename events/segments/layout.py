@@ -57,7 +57,7 @@ class Life(Struct, frozen=True):
     def exists(self) -> bool:
         try:
             return os.stat(self.events).st_size >= HEADER_SIZE
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     def header(self, fd: int) -> FileHeader:
@@ -97,9 +97,9 @@ class Layout:
         raise NoSuchSession(session)
 
     def sessions(self) -> Iterator[SessionId]:
-        for shelf in os.scandir(self._sessions):
+        for shelf in filter(os.DirEntry.is_dir, os.scandir(self._sessions)):
             for entry in os.scandir(shelf.path):
-                if _NAME.fullmatch(entry.name):
+                if _NAME.fullmatch(entry.name) and entry.is_dir():
                     yield SessionId(entry.name)
 
     def _directory(self, session: SessionId) -> str:
@@ -109,7 +109,7 @@ class Layout:
 
 
 def _numbers(directory: str) -> Iterator[int]:
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for name in os.listdir(directory):
             if name.isascii() and name.isdigit():
                 yield int(name)

@@ -143,8 +143,9 @@ class SegmentLog:
                 yield self.head(session)
             except NoSuchSession:  # being made, or its making was cut short
                 continue
-            except (NotALog, Corrupt) as error:
-                _log.warning("segments.session_unreadable", session=session, code=error.code)
+            except (NotALog, Corrupt, OSError) as error:
+                code = getattr(error, "code", "unreadable")
+                _log.warning("segments.session_unreadable", session=session, code=code)
 
     def seal(self, lease: Lease, reason: str) -> None:
         writer = self._writer(lease)

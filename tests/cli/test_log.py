@@ -79,3 +79,35 @@ def test_damage_is_named_after_what_precedes_it(
     listed = run("ls", "--data", data, "--json")
     assert listed.exit_code == 0
     assert '"ended":"corrupt"' in listed.output
+
+
+async def test_what_lies_about_among_the_logs_hides_no_session(
+    echo_server: RunningServer, session: str, tmp_path: Path
+) -> None:
+    data = shutil.copytree(echo_server.data, tmp_path / "data")
+    sessions = data / "sessions"
+    (sessions / "notes.txt").write_text("x")
+    shelf = next(path for path in sessions.iterdir() if path.is_dir())
+    (shelf / "sess_file").write_text("x")
+    (shelf / "sess_empty").mkdir()
+    (shelf / "sess_odd" / "0" / "events.log").mkdir(parents=True)
+    (shelf / "sess_flat").mkdir()
+    (shelf / "sess_flat" / "0").write_text("x")
+    listed = run("ls", "--data", data, "--json")
+    assert listed.exit_code == 0
+    assert session in [json.loads(line)["session"] for line in listed.stdout.splitlines()]
+    for name in ("sess_file", "sess_empty", "sess_odd", "sess_flat"):
+        assert run("show", name, "--data", data).exit_code == 1
+
+
+@pytest.mark.parametrize("store", [b"", b"\xff\xfe", b'{"format":99,"id":"x"}', None])
+def test_a_folder_that_cannot_be_a_store_is_said_in_a_sentence(tmp_path: Path, store: bytes | None) -> None:
+    if store is None:
+        (tmp_path / "STORE").mkdir()
+    else:
+        (tmp_path / "STORE").write_bytes(store)
+    for arguments in (["log", "ls"], ["serve", "--stage", "echo"]):
+        said = CliRunner().invoke(main, [*arguments, "--data", str(tmp_path)])
+        assert said.exit_code == 1
+        assert isinstance(said.exception, SystemExit)
+        assert "STORE" in said.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,3 +88,43 @@ def test_settings_are_strict() -> None:
         load(environment={}, flags={"prot": 1})
     with pytest.raises(SettingsError, match="port"):
         load(environment={"ANTIPHON_PORT": "many"})
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("port = 70000", "port"),
+        ("port = 0", "port"),
+        ("[stage.cascad]\nthreads = 1", "cascad"),
+        ("[stages.echo]\nmax_sessions = 1", "stages"),
+        ("[stage]\nfoo = 1", "stages"),
+        ("keys = ['']", "blank"),
+        ("keys = ['good', ' ']", "blank"),
+        ("keys = 'abc'", "keys"),
+        ("keys = 'abc'\nkeys_file = 'KEYS'", "keys"),
+        ("keys_file = 5", "keys_file"),
+        ("keys_file = 'EMPTY'", "no key"),
+        ("keys_file = 'BINARY'", "not a text"),
+        ("keys_file = 'missing'", "missing"),
+    ],
+)
+def test_a_settings_file_that_means_something_else_is_refused(
+    tmp_path: Path, written: str, said: str
+) -> None:
+    (tmp_path / "KEYS").write_text("secret-one\n")
+    (tmp_path / "EMPTY").write_text("\n\n")
+    (tmp_path / "BINARY").write_bytes(b"\xff\xfesecret")
+    for name in ("KEYS", "EMPTY", "BINARY"):
+        written = written.replace(f"'{name}'", f"'{tmp_path / name}'")
+    (tmp_path / "config.toml").write_text(written)
+    with pytest.raises(SettingsError, match=said) as refused:
+        load(tmp_path / "config.toml", environment={})
+    assert "secret" not in str(refused.value).replace(str(tmp_path), "")
+
+
+def test_keys_that_are_named_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("one\ntwo\n")
+    (tmp_path / "config.toml").write_text(f"keys = ['zero']\nkeys_file = '{tmp_path / 'keys'}'")
+    assert load(tmp_path / "config.toml", environment={}).keys == ("zero", "one", "two")
+    with pytest.raises(SettingsError, match="blank"):
+        load(environment={"ANTIPHON_KEYS": ","})

@@ -44,6 +44,17 @@ async def test_a_session_that_comes_too_early_is_refused_retryably(tmp_path: Pat
             assert client.socket.close_code == 1013
 
 
+async def test_a_stage_that_cannot_be_loaded_is_no_reason_to_try_again(tmp_path: Path) -> None:
+    (tmp_path / "wrong.toml").write_text("[stage.echo]\nmax_session = 1\n")
+    with running(tmp_path / "data", "--config", str(tmp_path / "wrong.toml"), ready=False) as server:
+        server.wait_until(lambda: server.get("/health").json()["status"] == "failed")
+        assert "max_session" in server.get("/health").json()["stages"]["model"]["progress"]
+        async with wire(server) as client:
+            assert (await client.next())["error"]["code"] == "stage_failed"
+            await client.socket.wait_closed()
+            assert client.socket.close_code == 1011
+
+
 async def test_at_capacity_the_next_caller_is_told(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text("[stage.echo]\nmax_sessions = 1\n")
     with running(tmp_path / "data", "--config", str(tmp_path / "small.toml")) as server:
