@@ -10,6 +10,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import structlog
@@ -54,30 +55,38 @@ class Identity(Struct, frozen=True):
 class Hosted:
     """One live session, as its attachment reaches it."""
 
-    __slots__ = ("_host", "_relief", "address", "id", "queues")
+    __slots__ = ("_relief", "address", "held", "id", "queues", "tell")
 
     def __init__(self, host: SessionHost, session: SessionId, address: Any) -> None:
-        self._host, self.id, self.address = host, session, address
+        self.id, self.address = session, address
+        self.tell = host.teller(address)
         self.queues = {role: StageQueue(host.sender(role)) for role in host.links}
         self._relief = asyncio.Event()
+        self.held = False
+        """Whether its client is waiting for relief."""
 
     def ask(self, sink: Sink, command: commands.Command) -> None:
-        self._host.tell(self, Ask(sink, command))
+        self.tell(Ask(sink, command))
 
     def retrieve(self, sink: Sink, item: ItemId, client_event: str | None) -> None:
-        self._host.tell(self, Retrieve(sink, item, client_event))
+        self.tell(Retrieve(sink, item, client_event))
 
     @property
     def behind(self) -> bool:
         """Whether the stages are behind what the client has sent: stop reading from it."""
-        return any(queue.is_long for queue in self.queues.values())
+        for queue in self.queues.values():  # noqa: SIM110  # asked with every frame: any() takes twice as long
+            if queue.is_long:
+                return True
+        return False
 
     async def relieved(self) -> None:
         """Wait until the stages have caught up, or the session has ended."""
+        self.held = True
         self._relief.clear()
         await self._relief.wait()
 
     def relieve(self) -> None:
+        self.held = False
         self._relief.set()
 
 
@@ -170,18 +179,19 @@ class SessionHost:
         hosted = Hosted(self, session, self._system.createActor(SessionActor))
         self._sessions[session] = hosted
         self._empty.clear()
-        self.tell(hosted, Begin(opening, sink, attach))
+        hosted.tell(Begin(opening, sink, attach))
         return hosted
 
-    def tell(self, hosted: Hosted, message: object) -> None:
-        self._system.tell(hosted.address, message)
+    def teller(self, address: Any) -> Callable[[object], None]:
+        """Sends an actor of this process a message. It is handled before the call returns."""
+        return partial(self._system.tell, address)
 
     async def drain(self, reason: str, seconds: float) -> None:
         """Close every session and wait until they are sealed, or `seconds` have passed."""
         if not self._sessions:
             return
         for hosted in tuple(self._sessions.values()):
-            self.tell(hosted, Ask(None, commands.CloseSession(reason=reason)))
+            hosted.tell(Ask(None, commands.CloseSession(reason=reason)))
         try:
             await asyncio.wait_for(self._empty.wait(), seconds)
         except TimeoutError:
@@ -189,7 +199,7 @@ class SessionHost:
 
     def close(self) -> None:
         for hosted in tuple(self._sessions.values()):
-            self.tell(hosted, Stop())
+            hosted.tell(Stop())
         for link in self.links.values():
             link.close()
         self._system.shutdown()
@@ -197,7 +207,9 @@ class SessionHost:
     # --- the Runtime of its actors ------------------------------------------------------------------------
 
     def now(self) -> Moment:
-        self._wall_ns = max(self._wall_ns, time.time_ns())
+        wall_ns = time.time_ns()
+        if wall_ns > self._wall_ns:
+            self._wall_ns = wall_ns
         return Moment(time.monotonic_ns(), self._wall_ns)
 
     def later(self, session: SessionId, due_mono_ns: int, name: TimerName) -> None:
@@ -207,14 +219,14 @@ class SessionHost:
     def _fire(self, session: SessionId, name: TimerName) -> None:
         hosted = self._sessions.get(session)
         if hosted is not None:
-            self.tell(hosted, TimerDue(name))
+            hosted.tell(TimerDue(name))
 
     def to_stage(self, stage: StageRole, command: StageCommand) -> None:
         session = command.session if isinstance(command, Acknowledge) else command.fence.session
         hosted = self._sessions.get(session)
         if hosted is not None:
             hosted.queues[stage].put(command)
-            if type(command) is Acknowledge and not hosted.behind:
+            if hosted.held and type(command) is Acknowledge and not hosted.behind:
                 hosted.relieve()
 
     def sender(self, role: StageRole) -> Callable[[StageCommand], None]:
@@ -248,7 +260,7 @@ class SessionHost:
         def hear(message: StageMessage) -> None:
             hosted = self._sessions.get(message.fence.session)
             if hosted is not None:
-                self.tell(hosted, FromStage(role, message))
+                hosted.tell(FromStage(role, message))
 
         return hear
 
@@ -263,4 +275,4 @@ class SessionHost:
     def _tell_gone(self, session: SessionId, role: StageRole, reason: str) -> None:
         hosted = self._sessions.get(session)
         if hosted is not None:
-            self.tell(hosted, StageGone(role, reason))
+            hosted.tell(StageGone(role, reason))

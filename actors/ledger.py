@@ -32,11 +32,11 @@ from .session.state import Session
 log = structlog.get_logger(__name__)
 
 Then = Callable[[], None]
-Guard = Callable[[Then], None]
-"""Runs something and lets nothing escape: the log answers outside of any actor's turn."""
+Guard = Callable[..., None]
+"""Runs something with what it takes and lets nothing escape: the log answers outside of any actor's turn."""
 
 
-class Asked(Struct, frozen=True):
+class Asked(Struct, frozen=True, gc=False):
     """A command, the attachment it came from (0: none), and what waits until its facts are in the log."""
 
     command: Command
@@ -44,7 +44,7 @@ class Asked(Struct, frozen=True):
     then: tuple[Then, ...] = ()
 
 
-class Batch(Struct):
+class Batch(Struct, gc=False):
     """Decided facts on their way into the log."""
 
     first: Seq
@@ -53,11 +53,8 @@ class Batch(Struct):
     effects: tuple[Effect, ...]
     asked: Asked
     writer_epoch: int
+    end: int
     ack: Ack | None = None
-
-    @property
-    def end(self) -> Seq:
-        return Seq(self.first + len(self.drafts))
 
 
 class Reopened(Struct, frozen=True):
@@ -146,19 +143,21 @@ class Ledger:
         lease = self.lease
         if lease is None:
             raise RuntimeError("the ledger is not open")
-        first, self.state = self.state.seq, decision.state
-        batch = Batch(first, decision.drafts, decision.state, decision.effects, asked, lease.writer_epoch)
+        first, drafts, state = self.state.seq, decision.drafts, decision.state
+        self.state = state
+        batch = Batch(first, drafts, state, decision.effects, asked, lease.writer_epoch, first + len(drafts))
         self._pending.append(batch)
-        answer = self._log.append(lease, first, decision.drafts)
+        answer = self._log.append(lease, first, drafts)
         if answer.settled:  # nearly always: no need to be called back into our own turn
             self._answered(batch, answer)
         else:
-            answer.then(lambda done: self._guard(lambda: self._answered(batch, done)))
+            answer.then(lambda done: self._guard(self._answered, batch, done))
 
     def after(self, then: tuple[Then, ...]) -> None:
         """Call once everything recorded so far is in the log; at once if it is."""
         if not self._pending:
-            _run(then)
+            for callback in then:
+                callback()
             return
         last = self._pending[-1]
         last.asked = replace(last.asked, then=last.asked.then + then)
@@ -172,11 +171,13 @@ class Ledger:
             self._failed(done.error, batch.asked)
             return
         batch.ack = done.result()
-        while self._pending and self._pending[0].ack is not None:
-            ready = self._pending.popleft()
-            self._released, self.settled = ready.end, ready.state
-            self._release(_published(ready), ready.effects)
-            _run(ready.asked.then)
+        pending = self._pending
+        while pending and (ack := pending[0].ack) is not None:
+            ready = pending.popleft()
+            self._released, self.settled = Seq(ready.end), ready.state
+            self._release(_published(ready, ack), ready.effects)
+            for then in ready.asked.then:
+                then()
 
     def seal(self, reason: str) -> None:
         """Close the log for ever; one that cannot be sealed now stays as it is."""
@@ -195,19 +196,12 @@ class Ledger:
             self.lease = None
 
 
-def _run(then: tuple[Then, ...]) -> None:
-    for callback in then:
-        callback()
-
-
-def _published(batch: Batch) -> list[Published]:
-    ack = batch.ack
-    if ack is None:
-        raise RuntimeError("released before it was stored")
-    return [
-        Published(
-            Stored(Seq(batch.first + k), draft.at, draft.event, ref, draft.cause, not draft.event.ancillary),
-            draft.blob,
-        )
-        for k, (draft, ref) in enumerate(zip(batch.drafts, ack.blobs, strict=True))
-    ]
+def _published(batch: Batch, ack: Ack) -> list[Published]:
+    published = []
+    seq = batch.first
+    for draft, ref in zip(batch.drafts, ack.blobs, strict=True):
+        event = draft.event
+        stored = Stored(seq, draft.at, event, ref, draft.cause, not event.ancillary)
+        published.append(Published(stored, draft.blob))
+        seq = Seq(seq + 1)
+    return published

@@ -16,6 +16,7 @@ stage_link.py (serving side) and stage_server.py (stage side).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from struct import Struct as Layout
 from typing import ClassVar, Generic, TypeVar
 
 import msgspec
@@ -31,7 +32,7 @@ WINDOW = 32
 BACKLOG_LIMIT = 64 * 1024 * 1024
 """Bytes that may wait for a slow reader on either side; beyond it the connection is given up."""
 
-_LENGTH = 4
+_LENGTH = Layout("<I")
 
 
 class Hello(Struct, frozen=True, tag="hello"):
@@ -94,19 +95,20 @@ class WindowFull(LinkError):
 
 M = TypeVar("M")
 
-_encoder = msgspec.msgpack.Encoder()
+_encode = msgspec.msgpack.Encoder().encode
 
 
 def encode(messages: Sequence[StageCommand | FromStage]) -> bytes:
     """All of `messages` as frames, ready for one write. Raises FrameTooLarge; then nothing may be sent."""
-    parts: list[bytes] = []
-    for message in messages:
-        body = _encoder.encode(message)
-        if len(body) > FRAME_LIMIT:
-            raise FrameTooLarge(len(body))
-        parts.append(len(body).to_bytes(_LENGTH, "little"))
-        parts.append(body)
-    return b"".join(parts)
+    return b"".join([encode_one(message) for message in messages])
+
+
+def encode_one(message: StageCommand | FromStage) -> bytes:
+    """The message as a frame. Raises FrameTooLarge."""
+    body = _encode(message)
+    if len(body) > FRAME_LIMIT:
+        raise FrameTooLarge(len(body))
+    return _LENGTH.pack(len(body)) + body
 
 
 class Decoder(Generic[M]):
@@ -129,20 +131,20 @@ class Decoder(Generic[M]):
 
     def _frames(self, held: bytes | bytearray) -> tuple[list[M], int]:
         messages: list[M] = []
-        at, end = 0, len(held)
+        at, body, end = 0, _LENGTH.size, len(held)
         with memoryview(held) as view:
-            while end - at >= _LENGTH:
-                length = int.from_bytes(view[at : at + _LENGTH], "little")
+            while body <= end:
+                (length,) = _LENGTH.unpack_from(held, at)
                 if length > FRAME_LIMIT:
                     raise FrameTooLarge(length)
-                if end - at - _LENGTH < length:
+                if body + length > end:
                     break
-                at += _LENGTH
+                at = body + length
                 try:
-                    messages.append(self._decode(view[at : at + length]))
+                    messages.append(self._decode(view[body:at]))
                 except msgspec.DecodeError as error:
                     raise LinkBroken(f"undecodable frame: {error}") from error
-                at += length
+                body = at + _LENGTH.size
         return messages, at
 
 

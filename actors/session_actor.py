@@ -6,6 +6,7 @@ Nothing a handler does may raise: thespian would deliver the message again (thre
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 from msgspec import Struct
@@ -74,16 +75,17 @@ class SessionActor(Actor):  # type: ignore[misc]  # thespian has no types
 
     def receiveMessage(self, message: object, sender: ActorAddress) -> None:
         """Handle one message. Never raises."""
-        loop = self._loop
-        if isinstance(message, Begin):
+        loop, handle = self._loop, _HANDLERS.get(type(message))
+        if loop is not None and not loop.over:
+            if handle is not None:  # else it is one of thespian's own
+                self._guarded(handle, loop, message)
+        elif isinstance(message, Begin):
             self._begin(message)
-        elif loop is not None and not loop.over:
-            self._guarded(lambda: self._handle(loop, message))
 
-    def _guarded(self, action: Callable[[], None]) -> None:
+    def _guarded(self, action: Callable[..., None], *given: Any) -> None:
         """Do what a message, or the log's answer, calls for. A bug ends this session, not its neighbours."""
         try:
-            action()
+            action(*given)
         except LogError as error:
             log.warning("session.log_failed", session=self._name, code=error.code)
             self._give_up(error.code, "the session's log cannot be written")
@@ -103,19 +105,12 @@ class SessionActor(Actor):  # type: ignore[misc]  # thespian has no types
         if sink is not None and attach is not None:
             self._guarded(lambda: loop.join(sink, attach))
 
-    def _handle(self, loop: SessionLoop, message: object) -> None:
-        match message:
-            case Ask(sink=sink, command=command):
-                loop.ask(sink, command)
-            case FromStage(stage=stage, message=said):
-                loop.stage_said(stage, said)
-            case TimerDue(name=name):
-                loop.timer_due(name)
-            case Retrieve(sink=sink, item=item, client_event=client_event):
-                loop.retrieve(sink, item, client_event)
-            case StageGone(stage=stage, reason=reason):
-                loop.stage_gone(stage, reason)
-            case Stop():
-                loop.stop()
-            case _:
-                pass  # thespian's own system messages
+
+_HANDLERS: dict[type, Callable[[SessionLoop, Any], None]] = {
+    Ask: lambda loop, message: loop.ask(message.sink, message.command),
+    FromStage: lambda loop, message: loop.stage_said(message.stage, message.message),
+    TimerDue: lambda loop, message: loop.timer_due(message.name),
+    Retrieve: lambda loop, message: loop.retrieve(message.sink, message.item, message.client_event),
+    StageGone: lambda loop, message: loop.stage_gone(message.stage, message.reason),
+    Stop: lambda loop, message: loop.stop(),
+}

@@ -7,7 +7,8 @@ Plain Python on one thread: the actor around it supplies messages and the guard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import structlog
 from msgspec import Struct
@@ -18,7 +19,7 @@ from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.store import Expect, Log
 from antiphon.events.vocabulary import InputAppended, WriterOpened
 
-from .ledger import Asked, Guard, Ledger
+from .ledger import Asked, Guard, Ledger, Then
 from .runtime import Published, Retrieved, Runtime, Sink
 from .session import commands, refusals
 from .session.decide import Decision, decide, refused
@@ -68,7 +69,8 @@ class SessionLoop:
         )
         self._sinks: dict[int, Sink] = {}
         self._armed: dict[TimerName, int] = {}
-        self._timed: Session | None = None
+        self._timed = Session(opening.session)
+        """The state that timers were last armed for."""
         self._reopened = 0
         self._recovering = False
 
@@ -114,7 +116,8 @@ class SessionLoop:
                 return
             found = self._ledger.open(Expect.RESUME)
             lost += found.lost
-            self._publish(found.unseen)
+            if found.unseen:
+                self._publish(found.unseen)
             for then in found.then:
                 then()
             self._do(Asked(self._writer()))
@@ -194,10 +197,9 @@ class SessionLoop:
     def stage_said(self, stage: commands.StageRole, message: StageMessage) -> None:
         """A stage's word; an output is acknowledged to the stage when what it amounts to is in the log."""
         command = as_command(stage, message)
-        then: tuple[Callable[[], None], ...] = ()
-        if isinstance(message, Output):
-            acknowledge = Acknowledge(self.id, message.number)
-            then = (lambda: self._runtime.to_stage(stage, acknowledge),)
+        then: tuple[Then, ...] = ()
+        if type(message) is Output:
+            then = (partial(self._runtime.to_stage, stage, Acknowledge(self.id, message.number)),)
         if command is None:
             self._ledger.after(then)
         else:
@@ -209,7 +211,7 @@ class SessionLoop:
 
     def timer_due(self, name: TimerName) -> None:
         self._armed.pop(name, None)
-        self._timed = None
+        self._timed = Session(self.id)
         self._do(Asked(commands.FireTimer(name=name)))
         self._arm()
 
@@ -240,29 +242,27 @@ class SessionLoop:
             self._ledger.after(asked.then)
 
     def _release(self, published: Sequence[Published], effects: tuple[Effect, ...]) -> None:
-        if not isinstance(published[0].stored.event, WriterOpened):
+        event, payload = published[0].stored.event, published[0].payload
+        if type(event) is not WriterOpened:
             self._reopened = 0
         self._publish(published)
-        first = published[0]
-        if isinstance(first.stored.event, InputAppended) and first.payload is not None:
-            self._port.window.add(first.stored.event.until_sample, first.payload)
-            self._port.window.forget_before(needed_from(self._ledger.state))
-        self._perform(effects, first.payload)
+        if type(event) is InputAppended and payload is not None:
+            needed = needed_from(self._ledger.state)
+            if event.until_sample > needed:
+                self._port.window.add(event.until_sample, payload)
+            self._port.window.forget_before(needed)
+        for effect in effects:
+            self._port.perform(effect, self._ledger.state, payload)
         self._seal_if_over()
 
     def _publish(self, published: Sequence[Published]) -> None:
-        if published:
-            for sink in tuple(self._sinks.values()):
-                sink.publish(published)
-
-    def _perform(self, effects: Sequence[Effect], payload: bytes | None) -> None:
-        for effect in effects:
-            self._port.perform(effect, self._ledger.state, payload)
+        for sink in tuple(self._sinks.values()):
+            sink.publish(published)
 
     def _arm(self) -> None:
         """Have the runtime wake us for every armed timer; a later due is found out when the earlier fires."""
         state, timed = self._ledger.state, self._timed
-        if timed is not None and state.voice is timed.voice and state.played is timed.played:
+        if state.voice is timed.voice and state.played is timed.played and state.config is timed.config:
             return  # what timers depend on is as it was; more input only makes them later
         self._timed = state
         for name, due in timers(state).items():

@@ -28,7 +28,7 @@ from antiphon.actors.link import (
     LoadFailed,
     Loading,
     WindowFull,
-    encode,
+    encode_one,
     message_decoder,
 )
 from antiphon.actors.stages.contract import (
@@ -52,7 +52,8 @@ FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0
 PACE_S = 0.002
 LAZY_S = 0.02
-"""How long an acknowledgement may wait for something to travel with."""
+"""How long after a write an acknowledgement may wait for something to travel with."""
+NEVER = float("inf")
 
 LinkState = Literal["connecting", "loading", "ready", "failed", "lost"]
 
@@ -79,6 +80,7 @@ class StageLink(asyncio.Protocol):
         self.detail = ""
         """For people: the progress of loading, or why the stage failed or was lost."""
         self.descriptor: Descriptor | None = None
+        self._role = ""
         self._path = path
         self._on_message, self._on_ready, self._on_lost = on_message, on_ready, on_lost
         self._loop = asyncio.get_running_loop()
@@ -88,7 +90,7 @@ class StageLink(asyncio.Protocol):
         self._outbox: list[bytes] = []
         self._outbox_bytes = 0
         self._acknowledged: dict[SessionId, Acknowledge] = {}
-        self._flush_at: float | None = None
+        self._flush_at = NEVER
         self._flush_handle: asyncio.Handle | None = None
         self._flushed_at = 0.0
         self._writable = True
@@ -121,38 +123,32 @@ class StageLink(asyncio.Protocol):
         if type(command) is Acknowledge:
             self._acknowledge(command)
             return
-        frame = encode((command,))
+        frame = encode_one(command)
         self._account(command)
         self._outbox.append(frame)
         self._outbox_bytes += len(frame)
-        if type(command) is Cancel:
-            self._schedule(0.0)
-        else:
-            self._schedule(self._flushed_at + PACE_S - self._loop.time())
+        self._flush_by(0.0 if type(command) is Cancel else self._flushed_at + PACE_S)
         if self._outbox_bytes > BACKLOG_LIMIT:
             self._break(LinkBroken("the stage does not read"))
 
     def _acknowledge(self, command: Acknowledge) -> None:
         """Only the newest counts; the credit is back at once, the stage hears of it in time for more work."""
-        if command.session in self._windows:
-            self._windows[command.session].acknowledged(command.number)
+        window = self._windows.get(command.session)
+        if window is not None:
+            window.acknowledged(command.number)
         self._acknowledged[command.session] = command
-        self._schedule(LAZY_S)
+        self._flush_by(self._flushed_at + LAZY_S)
 
-    def _schedule(self, delay: float) -> None:
-        """Flush after `delay`, or earlier if that is already planned."""
-        if not self._writable:
-            return
-        now = self._loop.time()
-        wanted = now + max(delay, 0.0)
-        if self._flush_at is not None and self._flush_at <= wanted:
+    def _flush_by(self, wanted: float) -> None:
+        """Flush at that time of the loop, with this turn if it is past, or earlier if that is planned."""
+        if self._flush_at <= wanted or not self._writable:
             return
         if self._flush_handle is not None:
             self._flush_handle.cancel()
         self._flush_at = wanted
-        later = wanted > now
+        past = wanted <= self._loop.time()
         self._flush_handle = (
-            self._loop.call_at(wanted, self._flush) if later else self._loop.call_soon(self._flush)
+            self._loop.call_soon(self._flush) if past else self._loop.call_at(wanted, self._flush)
         )
 
     @property
@@ -178,11 +174,11 @@ class StageLink(asyncio.Protocol):
     def _account(self, command: StageCommand) -> None:
         match command:
             case Listen() | EndTurn() | Speak():
-                window = self._windows.get(command.fence.session)
-                role = self.descriptor.role if self.descriptor is not None else ""
-                epoch = command.fence.epoch if is_output_side(command, role=role) else None
+                fence = command.fence
+                window = self._windows.get(fence.session)
+                epoch = fence.epoch if is_output_side(command, role=self._role) else None
                 if window is not None and not window.take(command.operation, epoch):
-                    raise WindowFull(f"session {command.fence.session} has {WINDOW} operations under way")
+                    raise WindowFull(f"session {fence.session} has {WINDOW} operations under way")
             case Cancel(fence, following):
                 if fence.session in self._windows:
                     self._windows[fence.session].voided(following.epoch)
@@ -232,9 +228,10 @@ class StageLink(asyncio.Protocol):
 
     def _take(self, message: FromStage) -> None:
         match message:
-            case Output(fence, operation, number, _, last):
-                if last and fence.session in self._windows:
-                    self._windows[fence.session].ended(operation, number)
+            case Output():
+                window = self._windows.get(message.fence.session) if message.last else None
+                if window is not None:
+                    window.ended(message.operation, message.number)
                 self._on_message(message)
             case Hello(version, descriptor):
                 self._greeted(version, descriptor)
@@ -253,13 +250,14 @@ class StageLink(asyncio.Protocol):
             self._break(LinkBroken(f"the stage speaks version {version}, this is {LINK_VERSION}"))
             return
         self.state, self.detail, self.descriptor = "ready", "", descriptor
+        self._role = descriptor.role
         self._pause_s = FIRST_PAUSE_S
         self._on_ready(descriptor)
 
     def _flush(self) -> None:
         if self._flush_handle is not None:
             self._flush_handle.cancel()
-        self._flush_at = self._flush_handle = None
+        self._flush_at, self._flush_handle = NEVER, None
         if self._transport is None or not self._writable:
             return
         self._flushed_at = self._loop.time()
@@ -268,7 +266,7 @@ class StageLink(asyncio.Protocol):
         self._outbox_bytes = 0
         if acknowledged or frames:
             # Acknowledgements first: they give the stage the credit for what comes behind them.
-            self._transport.write(encode(list(acknowledged.values())) + b"".join(frames))
+            self._transport.write(b"".join([*map(encode_one, acknowledged.values()), *frames]))
 
     def _break(self, error: LinkError) -> None:
         log.error("stage_link.broken", code=error.code, reason=str(error))

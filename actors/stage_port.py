@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from antiphon.events.ids import Operation
 from antiphon.events.store import Log
@@ -122,7 +123,10 @@ def as_command(stage: commands.StageRole, message: contract.StageMessage) -> com
     """What a stage said, as a command to the core. None: nothing the core needs to know."""
     match message:
         case contract.Output():
-            return _score(message) if stage == "voice" else _word(message)
+            if stage == "voice":
+                return _score(message)
+            build = _WORDS.get(type(message.body))
+            return None if build is None else build(message, message.body)
         case contract.Opened(engine=engine):
             return commands.RecordStage(stage=stage, what="opened", engine=engine)
         case contract.Refused(code=code, message=text, retryable=retryable):
@@ -146,33 +150,52 @@ def _score(output: contract.Output) -> commands.Command | None:
             return None
 
 
-def _word(output: contract.Output) -> commands.Command | None:
-    operation, index, last = output.operation, output.index, output.last
-    epoch, body = output.fence.epoch, output.body
-    build = _WORDS.get(type(body))
-    return (
-        None
-        if build is None
-        else build(body, {"operation": operation, "index": index, "epoch": epoch, "last": last})
+def _said(output: contract.Output, body: contract.Said) -> commands.Command:
+    return commands.RecordSpeech(
+        operation=output.operation,
+        index=output.index,
+        epoch=output.fence.epoch,
+        last=output.last,
+        text=body.text,
+        pcm=body.pcm,
     )
 
 
-_WORDS: dict[type, Callable[..., commands.Command]] = {
-    contract.Heard: lambda body, word: commands.RecordHeard(text=body.text, **word),
-    contract.Routed: lambda body, word: commands.RecordRoute(route=body.route, **word),
-    contract.Said: lambda body, word: commands.RecordSpeech(text=body.text, pcm=body.pcm, **word),
-    contract.Consumed: lambda body, word: commands.RecordConsumed(**word),
-    contract.Finished: lambda body, word: commands.RecordFinish(
-        why=body.why,
-        input_tokens=body.input_tokens,
-        output_tokens=body.output_tokens,
-        cached_tokens=body.cached_tokens,
-        **word,
+def _word(build: Callable[..., commands.Command]) -> Callable[[contract.Output, Any], commands.Command]:
+    """`build` with a body and the place of the word it is."""
+
+    def word(output: contract.Output, body: contract.Body) -> commands.Command:
+        return build(
+            body,
+            operation=output.operation,
+            index=output.index,
+            epoch=output.fence.epoch,
+            last=output.last,
+        )
+
+    return word
+
+
+_WORDS: dict[type, Callable[[contract.Output, Any], commands.Command]] = {
+    contract.Said: _said,
+    contract.Heard: _word(lambda body, **word: commands.RecordHeard(text=body.text, **word)),
+    contract.Routed: _word(lambda body, **word: commands.RecordRoute(route=body.route, **word)),
+    contract.Consumed: _word(lambda body, **word: commands.RecordConsumed(**word)),
+    contract.Finished: _word(
+        lambda body, **word: commands.RecordFinish(
+            why=body.why,
+            input_tokens=body.input_tokens,
+            output_tokens=body.output_tokens,
+            cached_tokens=body.cached_tokens,
+            **word,
+        )
     ),
-    contract.Failed: lambda body, word: commands.RecordFailure(
-        code=body.code, message=body.message, retryable=body.retryable, **word
+    contract.Failed: _word(
+        lambda body, **word: commands.RecordFailure(
+            code=body.code, message=body.message, retryable=body.retryable, **word
+        )
     ),
-    contract.Measured: lambda body, word: commands.RecordMeasure(
-        name=body.name, value_ms=body.value_ms, **word
+    contract.Measured: _word(
+        lambda body, **word: commands.RecordMeasure(name=body.name, value_ms=body.value_ms, **word)
     ),
 }

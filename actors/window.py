@@ -44,7 +44,7 @@ class Window:
 
     def take(self, operation: Operation, epoch: int | None) -> bool:
         """Give `operation` a credit; False when there is none left. Asked again it costs nothing."""
-        if operation in self._epochs or self.has_ended(operation):
+        if operation in self._epochs or operation in self._ended or operation <= self._forgotten:
             return True
         if len(self._epochs) >= self._limit:
             return False
@@ -58,8 +58,9 @@ class Window:
 
     def acknowledged(self, number: int) -> None:
         """Everything up to `number` is in the log: its credits come back."""
-        for last in [last for last in self._ending if last <= number]:
-            self._epochs.pop(self._ending.pop(last), None)
+        for last in tuple(self._ending):
+            if last <= number:
+                self._epochs.pop(self._ending.pop(last), None)
 
     def taken_over(self) -> None:
         """A new writer does not know what has ended and is not acknowledged: it will ask for other things."""

@@ -15,49 +15,45 @@ T = TypeVar("T")
 
 
 class Completion(Generic[T]):
-    """Settles exactly once, with a value or a LogError; then calls back in order of registration."""
+    """Settles exactly once, with a value or a LogError; then calls back in order of registration.
 
-    __slots__ = ("_callbacks", "_error", "_settled", "_value")
+    `settled` and `error` (None while pending and when it succeeded) are there to be read.
+    """
+
+    __slots__ = ("_callbacks", "_value", "error", "settled")
 
     def __init__(self) -> None:
-        self._settled = False
+        self.settled = False
+        self.error: LogError | None = None
         self._value: T | None = None
-        self._error: LogError | None = None
-        self._callbacks: list[Callable[[Completion[T]], None]] = []
+        self._callbacks: list[Callable[[Completion[T]], None]] | None = None
 
     @classmethod
     def of(cls, value: T) -> Completion[T]:
         done = cls()
-        done._settled, done._value = True, value
+        done.settled, done._value = True, value
         return done
 
     @classmethod
     def failed(cls, error: LogError) -> Completion[T]:
         done = cls()
-        done._settled, done._error = True, error
+        done.settled, done.error = True, error
         return done
-
-    @property
-    def settled(self) -> bool:
-        return self._settled
-
-    @property
-    def error(self) -> LogError | None:
-        """Why it failed; None while pending or when it succeeded."""
-        return self._error
 
     def result(self) -> T:
         """The value. Raises the LogError it failed with; a RuntimeError while still pending."""
-        if not self._settled:
+        if not self.settled:
             raise RuntimeError("the append is still pending")
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         return self._value  # type: ignore[return-value]  # settled without error: there is a value
 
     def then(self, callback: Callable[[Completion[T]], None]) -> None:
         """Call back when settled; at once if it already is."""
-        if self._settled:
+        if self.settled:
             callback(self)
+        elif self._callbacks is None:
+            self._callbacks = [callback]
         else:
             self._callbacks.append(callback)
 
@@ -68,9 +64,9 @@ class Completion(Generic[T]):
         self._finish(None, error)
 
     def _finish(self, value: T | None, error: LogError | None) -> None:
-        if self._settled:
+        if self.settled:
             raise RuntimeError("already settled")
-        self._settled, self._value, self._error = True, value, error
-        callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
+        self.settled, self._value, self.error = True, value, error
+        callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
             callback(self)

@@ -138,7 +138,7 @@ def decide(state: Session, command: commands.Command, at: Moment) -> Decision:
         if isinstance(command, SILENT_AFTER_THE_END):
             return Decision((), state)
         raise SessionOver("the session has ended")
-    at = _not_before(state, at, boot=command.boot if isinstance(command, commands.OpenWriter) else state.boot)
+    at = _not_before(state, at, command.boot if isinstance(command, commands.OpenWriter) else state.boot)
     return settle(state, CASES[type(command)](state, command, at), at)
 
 
@@ -146,18 +146,22 @@ def refused(
     state: Session, refusal: Refused, attachment_number: int, client_event: str | None, at: Moment
 ) -> Decision:
     """What a refusal amounts to: a fact that changes nothing, or the end of an abusive session."""
-    at = _not_before(state, at, boot=state.boot)
+    at = _not_before(state, at, state.boot)
     return settle(state, limits.refuse(state, refusal, attachment_number, client_event, at), at)
 
 
-def _not_before(state: Session, at: Moment, *, boot: str) -> Moment:
+def _not_before(state: Session, at: Moment, boot: str) -> Moment:
     """The present, but never before what has already happened. A new boot has its own monotonic clock."""
+    if at.mono_ns >= state.at.mono_ns and at.wall_ns >= state.at.wall_ns:
+        return at
     mono = at.mono_ns if boot != state.boot else max(at.mono_ns, state.at.mono_ns)
     return Moment(mono, max(at.wall_ns, state.at.wall_ns))
 
 
 def settle(state: Session, happened: Happened, at: Moment) -> Decision:
     """Fold what happened, each fact followed by its consequences."""
+    if len(happened) == 1 and (alone := _settle_alone(state, happened[0], at)) is not None:
+        return alone
     drafts: list[Draft] = []
     asked: list[effects.Effect] = []
     waiting: list[tuple[Event | Draft, Seq | None]] = [(one, None) for one in reversed(happened)]
@@ -179,3 +183,13 @@ def settle(state: Session, happened: Happened, at: Moment) -> Decision:
         if rule is not None:
             waiting.extend((later, seq) for later in reversed(rule(state, event, at)))
     return Decision(tuple(drafts), state, tuple(asked))
+
+
+def _settle_alone(state: Session, one: Event | Draft, at: Moment) -> Decision | None:
+    """The same for a fact to which no rule applies, in a third of the time: all audio, so nearly all."""
+    event, blob = (one.event, one.blob) if isinstance(one, Draft) else (one, None)
+    kind = type(event)
+    if kind in RULES or kind in BEFORE:
+        return None
+    after = evolve(state, event, at)
+    return Decision((Draft(event, at, blob),), after, tuple(effects.effects(after, event, state.seq)))

@@ -38,16 +38,16 @@ from .state import Mark, Played, Session, put_played
 
 def _undecided(state: Session) -> Iterator[Played]:
     """Responses whose end of playback nobody has told or estimated: the last one or two."""
-    for played in reversed(state.played[-2:]):
-        whole = samples_to_ms(played.generated)
-        decided = (
-            played.interrupted
-            or played.cap_ms is not None
-            or played.acknowledged_ms is not None
-            or (played.estimated_ms or 0) >= whole
-        )
-        if not decided:
-            yield played
+    return (played for played in reversed(state.played[-2:]) if not _is_decided(played))
+
+
+def _is_decided(played: Played) -> bool:
+    return (
+        played.interrupted
+        or played.cap_ms is not None
+        or played.acknowledged_ms is not None
+        or (played.estimated_ms or 0) >= samples_to_ms(played.generated)
+    )
 
 
 def record_sent(state: Session, command: ReportSent, at: Moment) -> list[Event]:
@@ -121,12 +121,14 @@ def estimate_earlier(state: Session, event: ResponseCreated, at: Moment) -> list
 
 def playout_due_ns(state: Session) -> int | None:
     """When the audio of the earliest undecided, fully generated response has had time to play out."""
-    dues = [
-        played.first_mono_ns + samples_to_ms(played.generated) * 1_000_000
-        for played in _undecided(state)
-        if played.ended and played.first_mono_ns is not None and played.sent >= played.generated
-    ]
-    return min(dues, default=None)
+    earliest = None
+    for played in state.played[-2:]:
+        if not played.ended or played.first_mono_ns is None or played.sent < played.generated:
+            continue  # asked first, because it is asked of every frame: nearly always it is still generated
+        due = played.first_mono_ns + samples_to_ms(played.generated) * 1_000_000
+        if (earliest is None or due < earliest) and not _is_decided(played):
+            earliest = due
+    return earliest
 
 
 def estimate_played_out(state: Session, at: Moment) -> list[Event]:

@@ -183,7 +183,10 @@ class Session(Struct, frozen=True, gc=False):
         return next((entry for entry in reversed(self.entries) if entry.item.id == item), None)
 
     def playback(self, response: ResponseId) -> Played | None:
-        return next((played for played in reversed(self.played) if played.response == response), None)
+        for played in reversed(self.played):
+            if played.response == response:
+                return played
+        return None
 
     @property
     def mono_ns(self) -> int:

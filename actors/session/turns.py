@@ -141,9 +141,9 @@ def _nothing_new(state: Session, word: StageWord) -> list[Event] | None:
     if state.abilities.hears == "utterances":  # only the answer under way can say anything new
         earlier = bool(turns.answered) and word.operation < turns.answered[-1]
         return [] if earlier else [_dropped(word)]
-    ending = next((ending for ending in turns.endings if ending.operation == word.operation), None)
-    if ending is not None:
-        return [] if word.index < ending.next_index else None
+    for ending in turns.endings:
+        if ending.operation == word.operation:
+            return [] if word.index < ending.next_index else None
     return [] if (word.operation, word.index) < (turns.listened, turns.listened_index) else None
 
 
@@ -193,6 +193,8 @@ def record_speech(state: Session, command: RecordSpeech, at: Moment) -> list[Eve
 def _pieces(pcm: bytes) -> list[bytes]:
     """Cut into pieces of at most PIECE samples and at most 24 of them: one step stays one short batch."""
     size = 2 * max(PIECE, -(-len(pcm) // 48))
+    if len(pcm) <= size:
+        return [pcm] if pcm else []
     return [pcm[start : start + size] for start in range(0, len(pcm), size)]
 
 
@@ -329,7 +331,7 @@ def _advanced(turns: Turns, operation: Operation, index: int) -> Turns:
     active = turns.active
     if active is not None and active.operation == operation:
         return replace(turns, active=replace(active, next_index=max(active.next_index, index + 1)))
-    if any(ending.operation == operation for ending in turns.endings):
+    if turns.endings and any(ending.operation == operation for ending in turns.endings):
         moved = tuple(
             replace(ending, next_index=max(ending.next_index, index + 1))
             if ending.operation == operation

@@ -14,7 +14,7 @@ from ..store import Ack, Level
 from .frame import BATCH_END, CRITICAL, HAS_BLOB, encode_frame
 
 
-class Batch(Struct):
+class Batch(Struct, gc=False):
     """`frames` go to byte `events_at` of the events file, `payloads` to `audio_at` of the blob file."""
 
     first: int
@@ -26,25 +26,24 @@ class Batch(Struct):
     blobs: tuple[BlobRef | None, ...]
     acked: Completion[Ack]
 
-    @property
     def ack(self) -> Ack:
         return Ack(Seq(self.first), Seq(self.first + self.count - 1), Level.PROCESS, self.blobs)
 
 
-def encode_batch(drafts: Sequence[Draft], *, first: int, events_at: int, audio_at: int, seed: int) -> Batch:
+def encode_batch(drafts: Sequence[Draft], first: int, events_at: int, audio_at: int, seed: int) -> Batch:
     """Raises TooLarge. The same drafts at the same places give the same bytes."""
     frames, payloads, blobs = [], [], []
     audio_end, seq, last = audio_at, first, first + len(drafts) - 1
     for draft in drafts:
         stored, ref = encode(draft, audio_end)
-        flags = 0 if draft.event.ancillary else CRITICAL
+        at, flags = draft.at, 0 if draft.event.ancillary else CRITICAL
         if ref is not None and draft.blob is not None:
             flags |= HAS_BLOB
             audio_end += ref.length
             payloads.append(draft.blob)
         if seq == last:
             flags |= BATCH_END
-        frames.append(encode_frame(seq, draft.at.wall_ns, draft.at.mono_ns, flags, stored, seed))
+        frames.append(encode_frame(seq, at.wall_ns, at.mono_ns, flags, stored, seed))
         blobs.append(ref)
         seq += 1
     return Batch(

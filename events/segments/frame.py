@@ -1,8 +1,8 @@
 """The bytes of an events file: a header, then frames. Little endian.
 
     header   magic, format version, incarnation, created (wall ns), salt, session id, CRC32C of all that
-    frame    u32 length of the payload (never 0)
-             u32 CRC32C of salt, length, the fields below and the payload
+    frame    u32 CRC32C of the salt and of everything below
+             u32 length of the payload (never 0)
              u64 seq, u64 wall ns, u64 mono ns, u16 flags, u16 frame version
              payload: a stored event (codec.py), or a Seal
 
@@ -31,9 +31,7 @@ _CHECKSUM = Layout("<I")
 HEADER_SIZE = _HEADER.size + _CHECKSUM.size
 
 _FRAME_VERSION = 1
-_LENGTH = Layout("<I")
-_PREFIX = Layout("<II")
-_FIELDS = Layout("<QQQHH")
+_FIELDS = Layout("<IQQQHH")
 _FRAME = Layout("<IIQQQHH")
 FRAME_SIZE = _FRAME.size
 _SIGNATURE = b"\x01\x00\x95"
@@ -92,10 +90,8 @@ def decode_header(data: bytes, *, path: str) -> FileHeader:
 
 
 def encode_frame(seq: int, wall_ns: int, mono_ns: int, flags: int, payload: bytes, seed: int) -> bytes:
-    length = len(payload)
-    checked = _FIELDS.pack(seq, wall_ns, mono_ns, flags, _FRAME_VERSION) + payload
-    checksum = crc32c(checked, crc32c(_LENGTH.pack(length), seed))
-    return _PREFIX.pack(length, checksum) + checked
+    checked = _FIELDS.pack(len(payload), seq, wall_ns, mono_ns, flags, _FRAME_VERSION) + payload
+    return crc32c(checked, seed).to_bytes(_CHECKSUM.size, "little") + checked
 
 
 def encode_seal(seal: Seal, *, seq: int, wall_ns: int, mono_ns: int, seed: int) -> bytes:
@@ -109,11 +105,11 @@ def frame_at(view: memoryview, at: int, seed: int, base: int = 0) -> Frame | Non
     """
     if len(view) - at < FRAME_SIZE:
         return None
-    length, checksum, seq, wall_ns, mono_ns, flags, version = _FRAME.unpack_from(view, at)
+    checksum, length, seq, wall_ns, mono_ns, flags, version = _FRAME.unpack_from(view, at)
     end = at + FRAME_SIZE + length
     if not 0 < length <= MAX_EVENT or version != _FRAME_VERSION or end > len(view):
         return None
-    if crc32c(view[at + 8 : end], crc32c(view[at : at + 4], seed)) != checksum:
+    if crc32c(view[at + _CHECKSUM.size : end], seed) != checksum:
         return None
     return Frame(seq, wall_ns, mono_ns, flags, view[at + FRAME_SIZE : end], base + at)
 

@@ -55,7 +55,7 @@ class Lane:
             self.stats.backlog += 1
             self._queue.put(partial(self._write_there, writer, batch))
         else:
-            self._write_here(writer, batch)
+            writer.settle(batch, self._timed(writer, batch))
 
     def flush(self) -> None:
         """Return when everything queued has been written. Its answers may still be on their way."""
@@ -76,9 +76,6 @@ class Lane:
         if self.stats.backlog == 0 and self._clock() - self._slow[-1] > PERIOD_S:
             self._in_thread = False
         return not self._in_thread
-
-    def _write_here(self, writer: Writer, batch: Batch) -> None:
-        writer.settle(batch, self._timed(writer, batch))
 
     def _write_there(self, writer: Writer, batch: Batch) -> None:
         error = self._timed(writer, batch)

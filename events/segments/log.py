@@ -69,8 +69,8 @@ class SegmentLog:
     def append(self, lease: Lease, expected: Seq, batch: Sequence[Draft]) -> Completion[Ack]:
         if not batch:
             raise ValueError("an append needs at least one event")
-        writer = self._writer(lease)
-        if writer is None:
+        writer = self._writers.get(lease.session)
+        if writer is None or (writer.lease is not lease and writer.lease != lease):
             return Completion.failed(self._refusal(lease))
         taken = writer.take(expected, batch)
         if not isinstance(taken, Batch):

@@ -59,7 +59,7 @@ class Writer:
                 return self._repeated(expected, drafts) or Completion.failed(
                     WrongSequence(lease.session, expected=expected, actual=self._next)
                 )
-            batch = self._encode(drafts, expected, self._events_end, self._audio_end)
+            batch = encode_batch(drafts, expected, self._events_end, self._audio_end, self._seed)
         except TooLarge as error:
             return Completion.failed(error)
         self._next += batch.count
@@ -73,7 +73,7 @@ class Writer:
         self._pending.popleft()
         if error is None:
             self._recent.append(Place(batch.first, batch.events_at, len(batch.frames)))
-            batch.acked.settle(batch.ack)
+            batch.acked.settle(batch.ack())
             return
         if isinstance(error, StoreFull) and not self._pending:
             self._next, self._events_end, self._audio_end = batch.first, batch.events_at, batch.audio_at
@@ -164,7 +164,7 @@ class Writer:
         """The answer to a batch that already has its place here; None if it has not."""
         for batch in self._pending:
             if batch.first == expected:
-                again = self._encode(drafts, expected, batch.events_at, batch.audio_at)
+                again = encode_batch(drafts, expected, batch.events_at, batch.audio_at, self._seed)
                 return _same(batch.acked) if again.frames == batch.frames else None
         for place in reversed(self._recent):
             if place.first == expected:
@@ -174,11 +174,9 @@ class Writer:
     def _stored_before(self, place: Place, drafts: Sequence[Draft]) -> Completion[Ack] | None:
         stored = os.pread(self._events, place.size, place.offset)
         offsets = [ref.offset for ref in _blobs_in(stored, self._seed) if ref is not None]
-        again = self._encode(drafts, place.first, place.offset, offsets[0] if offsets else audio.START)
-        return Completion.of(again.ack) if again.frames == stored else None
-
-    def _encode(self, drafts: Sequence[Draft], first: int, events_at: int, audio_at: int) -> Batch:
-        return encode_batch(drafts, first=first, events_at=events_at, audio_at=audio_at, seed=self._seed)
+        audio_at = offsets[0] if offsets else audio.START
+        again = encode_batch(drafts, place.first, place.offset, audio_at, self._seed)
+        return Completion.of(again.ack()) if again.frames == stored else None
 
 
 def _same(acked: Completion[Ack]) -> Completion[Ack]:

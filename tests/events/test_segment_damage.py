@@ -372,6 +372,6 @@ def test_a_length_that_claims_the_rest_of_the_file_hides_nothing(disk: Disk) -> 
     events, blobs = disk.whole
     at = disk.ends[1][0]
     for length in (0, 1 << 20, (1 << 32) - 1):
-        disk.put(events[:at] + struct.pack("<I", length) + events[at + 4 :], blobs)
+        disk.put(events[: at + 4] + struct.pack("<I", length) + events[at + 8 :], blobs)
         with pytest.raises(Corrupt):
             disk.open()

@@ -1,0 +1,98 @@
+"""What the session's loop asks to be woken for follows the state, however it came to change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from antiphon.actors.runtime import Published, Retrieved
+from antiphon.actors.session import commands
+from antiphon.actors.session.timers import TimerName
+from antiphon.actors.session_loop import Opening, SessionLoop
+from antiphon.actors.stages.contract import Output, Scored, StageCommand
+from antiphon.events.ids import Fence, Operation, SessionId
+from antiphon.events.memory import MemoryLog
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import Abilities, Config, TurnDetection
+
+S = SessionId("s")
+DETECTION = TurnDetection(silence_duration_ms=2000)
+WINDOW = 768
+
+
+class Process:
+    """A Runtime whose clock stands still, and which remembers when it was to wake whom."""
+
+    def __init__(self) -> None:
+        self.wakes: list[tuple[TimerName, int]] = []
+
+    def now(self) -> Moment:
+        return Moment(0, 0)
+
+    def later(self, session: SessionId, due_mono_ns: int, name: TimerName) -> None:
+        self.wakes.append((name, due_mono_ns // 1_000_000))
+
+    def to_stage(self, stage: commands.StageRole, command: StageCommand) -> None:
+        pass
+
+    def ended(self, session: SessionId) -> None:
+        pass
+
+
+class Client:
+    """A Sink that nobody looks at."""
+
+    def publish(self, batch: Sequence[Published]) -> None:
+        pass
+
+    def answer(self, answer: Retrieved) -> None:
+        pass
+
+    def refuse(self, *refusal: object) -> None:
+        raise AssertionError(refusal)
+
+    def abort(self, code: str, message: str) -> None:
+        raise AssertionError(code)
+
+
+def straight(action: Callable[..., None], *given: Any) -> None:
+    action(*given)
+
+
+def speaking(process: Process, client: Client) -> SessionLoop:
+    """A session in the middle of its user's speech."""
+    abilities = Abilities(stage="t", hears="utterances", detects_voice=True, transcribes=True)
+    writer = commands.OpenWriter(writer_epoch=0, code="t", boot="t", projections={})
+    config = Config(turn_detection=DETECTION)
+    opening = commands.OpenSession(incarnation=0, mode="duplex", abilities=abilities, config=config)
+    loop = SessionLoop(Opening(S, MemoryLog(), process, "t", writer, opening), straight)
+    loop.begin()
+    loop.join(client, commands.Attach(dialect="t"))
+    loop.ask(client, commands.AppendAudio(pcm=bytes(2 * 8 * WINDOW)))
+    scores = Scored(8 * WINDOW, WINDOW, (1000,) * 8)
+    loop.stage_said("voice", Output(Fence(S, 0, 0, 0), Operation(3), 1, 0, True, scores))
+    return loop
+
+
+def test_a_shorter_silence_asked_for_in_mid_speech_is_waited_for_from_then_on() -> None:
+    process, client = Process(), Client()
+    loop = speaking(process, client)
+    assert process.wakes == [("silence", 2250)]
+
+    shorter = replace(DETECTION, silence_duration_ms=300)
+    loop.ask(client, commands.Configure(turn_detection=shorter))
+
+    assert process.wakes == [("silence", 2250), ("silence", 550)]
+
+
+def test_a_longer_silence_is_waited_for_when_the_shorter_has_passed() -> None:
+    process, client = Process(), Client()
+    loop = speaking(process, client)
+
+    loop.ask(client, commands.Configure(turn_detection=replace(DETECTION, silence_duration_ms=5000)))
+    assert process.wakes == [("silence", 2250)]
+    loop.timer_due("silence")
+
+    assert process.wakes == [("silence", 2250), ("silence", 5250)]
