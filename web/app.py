@@ -105,13 +105,14 @@ def _lifespan(settings: Settings, sockets: Mapping[str, str]) -> Callable[[Lites
 
 
 def _guarded(app: ASGIApp, doors: Doorkeeper) -> ASGIApp:
-    """Host and Origin for every HTTP request; WebSockets check theirs with the key."""
+    """Host, Origin and path of every HTTP request; WebSockets check theirs with the key."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":  # type: ignore[comparison-overlap]  # litestar has an enum of str
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
             try:
                 doors.check_origin(headers)
+                doors.check_path(scope["path"])
             except Denied as denied:
                 body = denied.message.encode()
                 start = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(body))]

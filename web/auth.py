@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from .settings import LOOPBACK, Settings
 
+LONGEST_PATH = 255
 SUBPROTOCOL_KEY = "openai-insecure-api-key."
 
 
@@ -57,16 +58,28 @@ class Doorkeeper:
         host = headers.get("host", "").lower()
         if not self._any_host and _hostname(f"//{host}") not in self._hosts:
             raise Denied(403, "host_not_allowed", "this server does not answer to that host name")
-        origin = headers.get("origin", "").lower().rstrip("/")
-        if not origin or origin in self._origins:
+        origin = headers.get("origin", "").lower()
+        if not origin or origin.rstrip("/") in self._origins:
             return  # programs send none
-        if urlsplit(origin).netloc != host:
+        if not host or _netloc(origin) != host:
             raise Denied(403, "origin_not_allowed", "pages of that origin may not connect")
+
+    def check_path(self, path: str) -> None:
+        """Refuse what no file can be called: the file system would fail, not miss."""
+        if "\0" in path or len(path.encode()) > LONGEST_PATH:
+            raise Denied(404, "not_found", "there is nothing of that name")
 
 
 def _hostname(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _netloc(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
     except ValueError:
         return ""
 

@@ -4,23 +4,102 @@ For every frame ASGI asks for a queue, a wake-up of a task, and (in uvicorn) a p
 more than the session's own work on it. `DirectWebSocket` is uvicorn's protocol with two more ways: text goes
 to a callable the moment it is parsed, and text to send goes to the transport if it takes it. An application
 finds it in its scope; where it is missing, under another server, plain ASGI does the same more slowly.
+
+A read brings up to 256 KiB, and that may be ten thousand frames. So it is worked on piece by piece, and when
+a client has had its turn the others have theirs.
 """
 
 from __future__ import annotations
 
+from asyncio import BaseTransport, TimerHandle
+from collections import deque
 from collections.abc import Callable
+from typing import Any
 
+from uvicorn._types import ASGIReceiveEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidState
 from websockets.http11 import Request
 
 EXTENSION = "antiphon.direct"
+PIECE = 8 * 1024
+TURN_S = 0.005
+"""How long one client's frames may keep the loop from everybody else (and at least a piece)."""
+CLOSE_S = 5.0
+"""How long a peer may take for what is still to be sent when its connection is closed."""
 
 
 class DirectWebSocket(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket protocol; all but open text frames is uvicorn's own."""
 
     _on_text: Callable[[str], None] | None = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._later: deque[bytes] = deque()
+        """Read and not yet worked on."""
+        self._watch: TimerHandle | None = None
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(transport)
+        self._watch = self.loop.call_later(CLOSE_S, self._end_for_good, False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._later.clear()
+        if self._watch is not None:
+            self._watch.cancel()
+
+    def _end_for_good(self, was_closing: bool) -> None:
+        """A closed transport waits until its peer has taken everything, and some peers never do."""
+        closing = self.transport.is_closing()
+        if closing and was_closing:
+            self.transport.abort()
+        else:
+            self._watch = self.loop.call_later(CLOSE_S, self._end_for_good, closing)
+
+    def data_received(self, data: bytes) -> None:
+        if self._later:
+            self._later.append(data)
+        elif len(data) <= PIECE:
+            self._work_on(data)
+        else:
+            self._later.extend(data[start : start + PIECE] for start in range(0, len(data), PIECE))
+            self._take_turn()
+
+    def _take_turn(self) -> None:
+        """Work on what was read, for a while."""
+        until = self.loop.time() + TURN_S
+        while self._later and not self.read_paused and not self.transport.is_closing():
+            if self.loop.time() >= until:
+                self.transport.pause_reading()
+                self.loop.call_soon(self._take_turn)
+                return
+            self._work_on(self._later.popleft())
+        if self.transport.is_closing():
+            self._later.clear()
+        elif not self.read_paused:
+            self.transport.resume_reading()
+
+    def _work_on(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self.handshake_initiated and self.conn.handshake_exc is not None:
+            self.transport.write(
+                b"".join(self.conn.data_to_send())
+            )  # why it is refused: uvicorn keeps silent
+            self.transport.close()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        event = await super().receive()
+        if self._later:
+            self.loop.call_soon(self._take_turn)
+        return event
+
+    def handle_ping(self) -> None:
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()  # no pongs for who does not read: they would pile up
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
@@ -66,7 +145,7 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     def go_on(self) -> None:
         if self.read_paused and not self.transport.is_closing():
             self.read_paused = False
-            self.transport.resume_reading()
+            self._take_turn()
 
     def send_receive_event_to_app(self) -> None:
         """Called by uvicorn with a whole message in `frames`."""

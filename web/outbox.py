@@ -47,7 +47,7 @@ class Outbox:
         self._wake = asyncio.Event()
         self.send_now: Callable[[bytes], bool] | None = None
         """Sends at once, or says that it cannot."""
-        self.overflowed = False
+        self.overflowed = asyncio.Event()
         self.closing = False
 
     def put(self, letter: Letter) -> None:
@@ -60,7 +60,7 @@ class Outbox:
         self._letters.append(letter)
         self._bytes += len(letter.text)
         if self._bytes > LIMIT_BYTES:
-            self.overflowed = True
+            self.overflowed.set()
             self._letters.clear()
             self.close(1013, "the client reads too slowly")
         self._wake.set()

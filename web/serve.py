@@ -16,6 +16,7 @@ from antiphon.actors.lifeline import end_with_launcher, serving_plan
 from . import logs
 from .app import create_app
 from .direct import DirectWebSocket
+from .patience import PatientHttp
 from .realtime.decode import LARGEST_FRAME
 from .settings import Settings
 
@@ -33,7 +34,7 @@ def main() -> None:
         ws=DirectWebSocket,  # on websockets-sansio, the cheapest per frame of uvicorn's three
         ws_per_message_deflate=False,
         ws_max_size=LARGEST_FRAME + 1024 * 1024,
-        http="h11",
+        http=PatientHttp,  # on h11
         access_log=False,  # it would write query strings, and they may hold keys
         log_config=None,
         server_header=False,

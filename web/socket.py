@@ -26,6 +26,9 @@ log = structlog.get_logger(__name__)
 CLOSINGS = {1000: "closed", 1001: "closed", 1012: "server"}
 """Close code -> why the connection ended; 1012 is ours, when the process is told to stop."""
 
+FAREWELL_S = 2.0
+"""How long a client that has not read has to read why it is let go."""
+
 
 class RealtimeRoute:
     """`/v1/realtime` for plain clients."""
@@ -79,18 +82,21 @@ class RealtimeRoute:
             reader.listen(direct)
         reading = asyncio.create_task(_read(socket, reader))
         writing = asyncio.create_task(_write(socket, attachment))
+        slow = asyncio.create_task(_too_slow(attachment))
         reason, code = "server", None
         try:
-            done, _ = await asyncio.wait({reading, writing}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({reading, writing, slow}, return_when=asyncio.FIRST_COMPLETED)
             if reading in done:
                 reason, code = reading.result()
-            elif attachment.outbox.overflowed:
+            elif attachment.outbox.overflowed.is_set():
                 reason = "slow"
                 self._metrics.outbox_dropped.inc()
+                if isinstance(direct, DirectWebSocket):
+                    direct.transport.abort()  # it would wait until everything is read
         finally:
-            for task in (reading, writing):
+            for task in (reading, writing, slow):
                 task.cancel()
-            await asyncio.gather(reading, writing, return_exceptions=True)
+            await asyncio.gather(reading, writing, slow, return_exceptions=True)
             attachment.gone(reason, code)
 
 
@@ -116,6 +122,12 @@ async def _write(socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachmen
 
     with contextlib.suppress(WebSocketDisconnect, OSError):
         await attachment.outbox.run(send, close)
+
+
+async def _too_slow(attachment: RealtimeAttachment) -> None:
+    """Until a client that reads too slowly has had its time to read the farewell."""
+    await attachment.outbox.overflowed.wait()
+    await asyncio.sleep(FAREWELL_S)
 
 
 async def _deny(socket: WebSocket[Any, Any, Any], denied: Denied) -> None:
