@@ -29,6 +29,11 @@ from .refusals import InvalidValue, ItemExists, ItemNotFound
 from .state import Entry, Session
 
 MOST_ITEMS = 10_000
+MOST_TEXT = 16_000_000
+"""Characters that a client may put into one conversation; checked when it adds many."""
+MANY = 10_000
+SHOWN_TEXT = 1_000_000
+"""Characters of a conversation that a model is shown at most, the newest: none has room for more."""
 
 
 def add_item(state: Session, command: AddItem, at: Moment) -> list[Event]:
@@ -37,11 +42,18 @@ def add_item(state: Session, command: AddItem, at: Moment) -> list[Event]:
         raise ItemExists(f"an item {item.id} is already there", parameter="item.id")
     if len(state.entries) >= MOST_ITEMS:
         raise InvalidValue(f"a conversation holds at most {MOST_ITEMS} items")
+    if _length(item) > MANY and sum(_length(entry.item) for entry in state.entries) > MOST_TEXT:
+        raise InvalidValue(f"a conversation holds at most {MOST_TEXT} characters", parameter="item.content")
     previous = state.last_item if command.previous == "" else command.previous
     if previous is not None and state.entry(previous) is None:
         raise ItemNotFound(f"no item {previous} to stand behind", parameter="previous_item_id")
     placed = item if item.id else replace(item, id=ItemId(state.new_id("item")))
     return [ItemAdded(item=placed, previous=previous, client_event=command.client_event)]
+
+
+def _length(item: Item) -> int:
+    texts = [item.output, item.arguments, *(part.text for part in item.content)]
+    return sum(len(text) for text in texts if text)
 
 
 def remove_item(state: Session, command: RemoveItem, at: Moment) -> list[Event]:
@@ -63,8 +75,8 @@ def content_of(state: Session, entry: Entry) -> tuple[Part, ...]:
 def conversation(state: Session) -> tuple[tuple[str, str], ...]:
     """(role, text) of everything the model is to see, oldest first; wordless items are left out."""
     turns: list[tuple[str, str]] = []
-    active = state.turns.active
-    for entry in state.entries:
+    active, shown = state.turns.active, 0
+    for entry in reversed(state.entries):
         item = entry.item
         if item.kind != "message" or item.role is None or not entry.shared:
             continue
@@ -73,7 +85,10 @@ def conversation(state: Session) -> tuple[tuple[str, str], ...]:
         text = " ".join(part.text for part in content_of(state, entry) if part.text)
         if text:
             turns.append((item.role, text))
-    return tuple(turns)
+            shown += len(text)
+        if shown > SHOWN_TEXT:
+            break
+    return tuple(reversed(turns))
 
 
 def fold(state: Session, event: Event, at: Moment) -> Session:

@@ -2,6 +2,7 @@
 
 The buffer is a half-open range [open_from, appended) of the session's input clock. A commit makes it (or,
 under server VAD, the part that was speech) the user's item; a clear moves the frontier and keeps the log.
+A commit takes the last five minutes at most: a microphone may stay open for hours between two commits.
 An utterance is given to the recogniser when the user pauses, so that its text is there at the commit; a
 recognition that speech overtook is not used.
 """
@@ -28,11 +29,10 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import AppendAudio, ClearInput, CommitInput, RecordHeard
-from .refusals import InputBackpressure, NothingToCommit, Unsupported
-from .state import Input, Recognition, Session
+from .refusals import NothingToCommit, Unsupported
+from .state import LONGEST_UTTERANCE, Input, Recognition, Session
 
 SHORTEST_COMMIT = ms_to_samples(100)
-LONGEST_BUFFER = 5 * 60 * SAMPLE_RATE
 
 
 def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event | Draft]:
@@ -42,12 +42,6 @@ def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event
     if state.abilities.hears == "utterances" and not state.abilities.transcribes:
         raise Unsupported("there is no recogniser behind this session: send text items instead of audio")
     until = state.buffer.appended + samples
-    if state.config.turn_detection is None and state.abilities.hears == "utterances":
-        held = until - state.buffer.open_from
-        if held > LONGEST_BUFFER:
-            raise InputBackpressure(
-                f"{held // SAMPLE_RATE} s of audio are not committed; commit or clear first"
-            )
     event = InputAppended(samples=Samples(samples), until_sample=Samples(until))
     return [Draft(event=event, at=at, blob=command.pcm)]
 
@@ -58,10 +52,11 @@ def commit_input(state: Session, command: CommitInput, at: Moment) -> list[Event
         held = (buffer.appended - buffer.open_from) * 1000 // SAMPLE_RATE
         raise NothingToCommit(f"buffer too small: at least 100 ms of audio are needed, {held} ms are there")
     item = voice.speaking or ItemId(state.new_id("item"))
+    began = buffer.open_from if voice.speaking is None else voice.item_from
     return [
         InputCommitted(
             item=item,
-            from_sample=Samples(buffer.open_from if voice.speaking is None else voice.item_from),
+            from_sample=Samples(max(began, buffer.appended - LONGEST_UTTERANCE)),
             until_sample=Samples(buffer.appended),
             by="client",
             previous=state.last_item,
@@ -99,7 +94,7 @@ def transcribe(state: Session, event: InputCommitted, at: Moment) -> list[Event]
                 work="recognise",
                 fence=state.fence,
                 item=event.item,
-                from_sample=event.from_sample,
+                from_sample=Samples(max(event.from_sample, event.until_sample - LONGEST_UTTERANCE)),
                 until_sample=event.until_sample,
             )
         ]
@@ -120,7 +115,7 @@ def needed_from(state: Session) -> int:
         return state.buffer.appended
     detection, voice = state.config.turn_detection, state.voice
     if detection is None:
-        oldest = state.buffer.open_from
+        oldest = max(state.buffer.open_from, state.buffer.appended - LONGEST_UTTERANCE)
     elif voice.speaking is not None:
         oldest = voice.item_from
     else:

@@ -5,7 +5,6 @@
     server_vad_unavailable          no voice detector is configured
     unsupported                     the stage behind the session cannot do this
     input_audio_buffer_commit_empty fewer than 100 ms of uncommitted audio
-    input_backpressure              more uncommitted audio than the server keeps
     active_response                 a response is being generated
     response_not_active             nothing (or not the named response) is being generated
     item_not_found                  no item of that id
@@ -49,10 +48,6 @@ class Unsupported(Refused):
 
 class NothingToCommit(Refused):
     code = "input_audio_buffer_commit_empty"
-
-
-class InputBackpressure(Refused):
-    code = "input_backpressure"
 
 
 class ActiveResponse(Refused):

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from antiphon.events.ids import Fence, ItemId, Operation, ResponseId, Seq, SessionId, derived_id
-from antiphon.events.units import Moment
+from antiphon.events.units import SAMPLE_RATE, Moment
 from antiphon.events.vocabulary import Abilities, Config, Item, Usage
 
 Phase = Literal["new", "open", "closed"]
@@ -26,6 +26,10 @@ class InputBuffer(Struct, frozen=True, gc=False):
     last_mono_ns: int = 0
     submitted: Operation = Operation(-1)
     """The latest piece of input, as the operation by which a continuously hearing stage knows it."""
+
+
+LONGEST_UTTERANCE = 5 * 60 * SAMPLE_RATE
+"""No stage is given more audio at once: of what is longer, the end."""
 
 
 class Voice(Struct, frozen=True, gc=False):
@@ -42,6 +46,7 @@ class Voice(Struct, frozen=True, gc=False):
     speaking: ItemId | None = None
     item_from: int = 0
     paused: bool = False
+    scored_mono_ns: int = 0
 
 
 class Recognition(Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ between the two nothing changes sides. Speech starts when speech windows add up 
 a silent one between them; it is dated to the first of them. It stops when `silence_duration_ms` passed
 since the last speech window and the present window is silent. Audio is kept from `prefix_padding_ms` before
 the onset, but never from before the last commit or clear. All of it runs on the audio clock; a client that
-stops sending in mid-speech is caught by a timer.
+stops sending in mid-speech is caught by a timer, which waits for a detector that is behind.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from antiphon.events.vocabulary import (
     TurnDetection,
     UnitSubmitted,
     VoiceScored,
+    WriterOpened,
 )
 
 from .commands import RecordScores
-from .state import Session, Voice
+from .state import LONGEST_UTTERANCE, Session, Voice
 
 PAUSE_MS = 200
 """Silence after which an utterance is worth recognising, before it is known to be over."""
@@ -137,7 +138,7 @@ def _recognise(state: Session, item: ItemId, start: int, until: int) -> list[Eve
             work="recognise",
             fence=state.fence,
             item=item,
-            from_sample=Samples(start),
+            from_sample=Samples(max(start, until - LONGEST_UTTERANCE)),
             until_sample=Samples(until),
         )
     ]
@@ -148,7 +149,8 @@ def silence_due_ns(state: Session) -> int | None:
     detection = state.config.turn_detection
     if detection is None or state.voice.speaking is None:
         return None
-    return state.buffer.last_mono_ns + (detection.silence_duration_ms + LATE_MS) * 1_000_000
+    heard_ns = max(state.buffer.last_mono_ns, state.voice.scored_mono_ns)
+    return heard_ns + (detection.silence_duration_ms + LATE_MS) * 1_000_000
 
 
 def stop_late(state: Session, at: Moment) -> list[Event]:
@@ -169,7 +171,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             if detection is None:
                 return replace(state, voice=replace(voice, scored=until))
             moved, _ = walk(voice, detection, until, window, permille)
-            return replace(state, voice=moved)
+            return replace(state, voice=replace(moved, scored_mono_ns=at.mono_ns))
         case SpeechStarted(item=item, from_sample=kept_from):
             return replace(state, voice=replace(voice, speaking=item, item_from=kept_from))
         case SpeechStopped(by="voice"):  # the walk has already begun anew
@@ -179,6 +181,8 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
         case SessionConfigured(config=config):
             before, after = state.config.turn_detection, config.turn_detection
             return _begun_anew(state) if before is None or after is None else state
+        case WriterOpened(boot=boot) if boot != state.boot:
+            return replace(state, voice=replace(voice, scored_mono_ns=0))
         case _:
             return state
 

@@ -16,7 +16,6 @@ ErrorType = Literal["invalid_request_error", "rate_limit_error", "server_error"]
 
 TYPES: dict[str, ErrorType] = {
     "resource_exhausted": "rate_limit_error",
-    "input_backpressure": "rate_limit_error",
     "too_many_errors": "rate_limit_error",
     "not_ready": "server_error",
     "server_vad_unavailable": "invalid_request_error",

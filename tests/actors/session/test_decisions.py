@@ -214,3 +214,23 @@ def test_a_log_is_opened_with_all_that_a_session_runs_by() -> None:
     talk = Talk()
     assert names(talk.events) == ["WriterOpened", "SessionOpened", "ClientAttached"]
     assert talk.restarted() == talk.state
+
+
+def test_a_conversation_too_long_for_any_model_is_shown_from_its_newest_end() -> None:
+    talk = Talk()
+    for name in ("old", "long", "new"):
+        text = "x" * 1_000_000 if name == "long" else name
+        item = Item(id=ItemId(name), role="user", content=(Part(kind="input_text", text=text),))
+        talk.do(c.AddItem(item=item))
+    assert [text[:4] for _, text in talk.conversation] == ["xxxx", "new"]
+
+
+def test_the_text_of_a_conversation_has_an_end() -> None:
+    talk = Talk()
+    long = Part(kind="input_text", text="x" * 900_000)
+    for number in range(18):
+        talk.do(c.AddItem(item=Item(id=ItemId(f"item-{number}"), role="user", content=(long,))))
+    another = Item(id=ItemId("another"), role="user", content=(long,))
+    assert talk.refuses(c.AddItem(item=another)).code == "invalid_value"
+    small = Item(id=ItemId("small"), role="user", content=(Part(kind="input_text", text="still welcome"),))
+    talk.do(c.AddItem(item=small))

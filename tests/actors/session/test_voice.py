@@ -314,8 +314,36 @@ def test_a_commit_takes_everything_since_the_last_one_and_a_clear_takes_it_away(
     assert committed.by == "client"
 
 
-def test_a_client_that_never_commits_is_told_before_the_server_drowns() -> None:
+def test_a_microphone_that_stays_open_is_no_mistake_and_a_commit_takes_the_last_five_minutes() -> None:
     talk = Talk(detection=None)
-    for _ in range(5):
+    for _ in range(7):
         talk.do(c.AppendAudio(pcm=pcm(60_000)))
-    assert talk.refuses(c.AppendAudio(pcm=pcm(80))).code == "input_backpressure"
+    talk.do(c.CommitInput())
+    [committed] = talk.all(InputCommitted)
+    assert (committed.from_sample, committed.until_sample) == (ms_to_samples(120_000), ms_to_samples(420_000))
+    [asked] = [unit for unit in talk.all(UnitSubmitted) if unit.work == "recognise"]
+    assert (asked.from_sample, asked.until_sample) == (committed.from_sample, committed.until_sample)
+
+
+def test_a_commit_after_hours_of_silence_takes_what_a_stage_can_be_given() -> None:
+    talk = Talk()
+    for _ in range(7):
+        talk.do(c.AppendAudio(pcm=pcm(60_000)))
+    talk.do(c.CommitInput())
+    [committed] = talk.all(InputCommitted)
+    assert committed.until_sample - committed.from_sample == ms_to_samples(300_000)
+
+
+def test_a_detector_that_is_behind_is_waited_for_before_speech_is_taken_to_be_over() -> None:
+    talk = Talk()
+    talk.hear(400)
+    talk.do(c.AppendAudio(pcm=pcm(60_000)))  # all at once, and then the client falls silent
+    talk.wait(700)
+    talk.score(*[SPEECH] * 10)
+    assert talk.wait(700) == []
+    assert names(talk.wait(100)) == [
+        "UnitSubmitted",
+        "SpeechStopped",
+        "InputCommitted",
+        "ResponseCreated",
+    ]
