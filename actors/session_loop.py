@@ -262,7 +262,8 @@ class SessionLoop:
     def _arm(self) -> None:
         """Have the runtime wake us for every armed timer; a later due is found out when the earlier fires."""
         state, timed = self._ledger.state, self._timed
-        if state.voice is timed.voice and state.played is timed.played and state.config is timed.config:
+        same = state.voice is timed.voice and state.played is timed.played and state.config is timed.config
+        if same and state.turns.active is timed.turns.active and state.input is timed.input:
             return  # what timers depend on is as it was; more input only makes them later
         self._timed = state
         for name, due in timers(state).items():

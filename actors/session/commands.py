@@ -89,7 +89,7 @@ class ReportSent(Command, frozen=True, kw_only=True):
 class FireTimer(Command, frozen=True, kw_only=True):
     """A timer of timers.py is due."""
 
-    name: Literal["silence", "playout"]
+    name: Literal["silence", "playout", "stage"]
 
 
 # --- input ------------------------------------------------------------------------------------------------

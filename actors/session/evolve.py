@@ -64,7 +64,7 @@ FOLDS: dict[type[Event], tuple[Fold, ...]] = {
     SessionConfigured: (voice.fold, life.fold),
     SessionClosed: (life.fold,),
     SessionFailed: (life.fold,),
-    WriterOpened: (playback.fold_ends, input.fold, voice.fold, limits.fold, life.fold),
+    WriterOpened: (playback.fold_ends, input.fold, voice.fold, turns.fold, limits.fold, life.fold),
     CommandRefused: (limits.fold,),
     ClientAttached: (attachment.fold,),
     ClientDetached: (attachment.fold,),

@@ -137,7 +137,7 @@ def do_without_recognition(state: Session, event: UnitRefused, at: Moment) -> li
     waiting = state.input.untranscribed
     known = {r.item for r in state.input.recognitions}
     return [
-        InputTranscribed(item=item, text="", operation=event.operation)
+        InputTranscribed(item=item, text="", operation=event.operation, error=event.code)
         for item in waiting
         if item not in known
     ]
@@ -164,7 +164,9 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
         case InputTranscribed(item=item):
             return replace(state, input=_without_item(state.input, item))
         case WriterOpened(boot=boot) if boot != state.boot:  # silence is counted from here
-            return replace(state, buffer=replace(state.buffer, last_mono_ns=at.mono_ns))
+            again = tuple(replace(r, asked_mono_ns=at.mono_ns) for r in state.input.recognitions)
+            moved = replace(state.buffer, last_mono_ns=at.mono_ns)
+            return replace(state, buffer=moved, input=replace(state.input, recognitions=again))
         case _:
             return state
 
@@ -175,7 +177,12 @@ def fold_recognition(state: Session, event: Event, at: Moment) -> Session:
     match event:
         case UnitSubmitted(work="recognise", item=item) if item is not None:
             asked = Recognition(
-                Operation(state.seq), event.fence, item, event.from_sample, event.until_sample
+                Operation(state.seq),
+                event.fence,
+                item,
+                event.from_sample,
+                event.until_sample,
+                asked_mono_ns=at.mono_ns,
             )
             others = tuple(r for r in known if r.item != item)
             return replace(state, input=replace(state.input, recognitions=(*others, asked)))

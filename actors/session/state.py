@@ -58,6 +58,7 @@ class Recognition(Struct, frozen=True, gc=False):
     from_sample: int
     until: int
     text: str | None = None
+    asked_mono_ns: int = 0
 
 
 class Input(Struct, frozen=True, gc=False):
@@ -78,6 +79,8 @@ class Active(Struct, frozen=True, gc=False):
     max_output_tokens: int | None = None
     operation: Operation | None = None
     next_index: int = 0
+    moved_mono_ns: int = 0
+    """When the stage was asked, or last said something."""
     started: bool = False
     """EffectStarted stands in the log: asking again could do something outside twice."""
 

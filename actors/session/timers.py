@@ -11,28 +11,32 @@ from typing import Literal
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Event
 
+from . import patience
 from .commands import FireTimer
 from .playback import estimate_played_out, playout_due_ns
 from .state import Session
 from .voice import silence_due_ns, stop_late
 
-TimerName = Literal["silence", "playout"]
+TimerName = Literal["silence", "playout", "stage"]
 
 
 def timers(state: Session) -> dict[TimerName, int]:
     """Each armed timer and the monotonic time (ns) at which it is due."""
     if state.phase != "open":
         return {}
-    due: dict[TimerName, int] = {}
-    silence, playout = silence_due_ns(state), playout_due_ns(state)
-    if silence is not None:
-        due["silence"] = silence
-    if playout is not None:
-        due["playout"] = playout
-    return due
+    computed: dict[TimerName, int | None] = {
+        "silence": silence_due_ns(state),
+        "playout": playout_due_ns(state),
+        "stage": patience.due_ns(state),
+    }
+    return {name: due for name, due in computed.items() if due is not None}
 
 
 def fire(state: Session, command: FireTimer, at: Moment) -> list[Event]:
-    if command.name == "silence":
-        return list(stop_late(state, at))
-    return list(estimate_played_out(state, at))
+    match command.name:
+        case "silence":
+            return list(stop_late(state, at))
+        case "playout":
+            return list(estimate_played_out(state, at))
+        case _:
+            return patience.go_on(state, at)

@@ -62,7 +62,7 @@ def create_response(state: Session, command: CreateResponse, at: Moment) -> list
     return [_created(state, command)]
 
 
-def _created(state: Session, options: CreateResponse) -> ResponseCreated:
+def _created(state: Session, options: CreateResponse, *, asked: bool = True) -> ResponseCreated:
     response = ResponseId(state.new_id("resp"))
     fence = replace(state.fence, turn=state.fence.turn + 1, response=response)
     return ResponseCreated(
@@ -77,6 +77,7 @@ def _created(state: Session, options: CreateResponse) -> ResponseCreated:
         max_output_tokens=options.max_output_tokens or state.config.max_output_tokens,
         metadata=options.metadata,
         in_history=options.in_history,
+        asked=asked,
     )
 
 
@@ -94,7 +95,7 @@ def ask_model(state: Session, event: ResponseCreated | InputTranscribed, at: Mom
     active = state.turns.active
     if active is None or active.operation is not None or state.input.untranscribed:
         return []
-    if state.abilities.hears == "continuously":
+    if isinstance(event, ResponseCreated) and not event.asked:
         return []
     return [UnitSubmitted(work="speak", fence=state.fence, response=active.response)]
 
@@ -158,7 +159,7 @@ def record_speech(state: Session, command: RecordSpeech, at: Moment) -> list[Eve
     events: list[Event | Draft] = []
     active = state.turns.active
     if active is None:
-        created = _created(state, CreateResponse())
+        created = _created(state, CreateResponse(), asked=False)
         events.append(created)
         response, spoken, modalities = created.response, 0, created.modalities
     else:
@@ -240,7 +241,11 @@ def record_finish(state: Session, command: RecordFinish, at: Moment) -> list[Eve
     if known is not None:
         return known
     done: list[Event] = [UnitCompleted(operation=command.operation)]
-    if active is None or (command.operation != active.operation and not _is_ending(state, command)):
+    if active is None:
+        return done
+    # An answer that was asked for ends by itself, one that the model began ends with the user's turn.
+    ends = _is_ending(state, command) if active.operation is None else command.operation == active.operation
+    if not ends:
         return done
     cut = command.why == "length"
     ended = ResponseEnded(
@@ -271,7 +276,14 @@ def record_failure(state: Session, command: RecordFailure, at: Moment) -> list[E
             response=active.response, outcome="failed", reason=command.code, message=command.message
         )
         return [refused, failed]
-    return [refused] if recognising or _is_ending(state, command) else []
+    known = recognising or _is_ending(state, command) or _is_input(state, command.operation)
+    return [refused] if known else []
+
+
+def _is_input(state: Session, operation: Operation) -> bool:
+    """Whether a continuously hearing stage still owes something for that piece of input."""
+    continuous = state.abilities.hears == "continuously"
+    return continuous and state.turns.listened < operation <= state.buffer.submitted
 
 
 def _is_ending(state: Session, word: StageWord) -> bool:
@@ -292,7 +304,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
         case InputCommitted(by="voice") if turns.active is not None and _wants_answer(state):
             return replace(state, turns=replace(turns, owed=True))
         case UnitSubmitted(work="speak") if turns.active is not None:
-            asked = replace(turns.active, operation=Operation(state.seq))
+            asked = replace(turns.active, operation=Operation(state.seq), moved_mono_ns=at.mono_ns)
             return replace(state, turns=replace(turns, active=asked))
         case EffectStarted(operation=operation) if turns.active is not None:
             return replace(state, turns=replace(turns, active=replace(turns.active, started=True)))
@@ -300,7 +312,14 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             endings = (*turns.endings, Ending(Operation(state.seq)))
             return replace(state, turns=replace(turns, endings=endings))
         case UnitCompleted(operation=operation) | UnitRefused(operation=operation):
-            return replace(state, turns=_finished(state, operation))
+            finished = _finished(state, operation)
+            if isinstance(event, UnitRefused) and finished is turns and _is_input(state, operation):
+                finished = _advanced(turns, operation, 0, at)
+            return replace(state, turns=finished)
+        case WriterOpened(boot=boot) if boot != state.boot and turns.active is not None:
+            return replace(
+                state, turns=replace(turns, active=replace(turns.active, moved_mono_ns=at.mono_ns))
+            )
         case EpochAdvanced() if state.abilities.hears == "continuously":
             # What was asked before is void at the stage, too: it will not be answered.
             heard = max((turns.listened, turns.listened_index), (state.buffer.submitted, 0))
@@ -320,17 +339,18 @@ def fold_outputs(state: Session, event: Event, at: Moment) -> Session:
             | StageMeasured(operation=operation, index=index)
             | StageOutputDropped(operation=operation, index=index)
         ):
-            return replace(state, turns=_advanced(state.turns, operation, index))
+            return replace(state, turns=_advanced(state.turns, operation, index, at))
         case ModelListened(operation=operation):
-            return replace(state, turns=_advanced(state.turns, operation, 0))
+            return replace(state, turns=_advanced(state.turns, operation, 0, at))
         case _:
             return state
 
 
-def _advanced(turns: Turns, operation: Operation, index: int) -> Turns:
+def _advanced(turns: Turns, operation: Operation, index: int, at: Moment) -> Turns:
     active = turns.active
     if active is not None and active.operation == operation:
-        return replace(turns, active=replace(active, next_index=max(active.next_index, index + 1)))
+        next_index = max(active.next_index, index + 1)
+        return replace(turns, active=replace(active, next_index=next_index, moved_mono_ns=at.mono_ns))
     if turns.endings and any(ending.operation == operation for ending in turns.endings):
         moved = tuple(
             replace(ending, next_index=max(ending.next_index, index + 1))

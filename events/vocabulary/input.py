@@ -50,11 +50,12 @@ class InputCommitted(Event, frozen=True, kw_only=True):
 
 
 class InputTranscribed(Event, frozen=True, kw_only=True):
-    """What the recogniser understood of a committed item."""
+    """What the recogniser understood of a committed item. `error` is a stable code if it failed."""
 
     item: ItemId
     text: str
     operation: Operation
+    error: str | None = None
 
 
 class InputCleared(Event, frozen=True, kw_only=True):

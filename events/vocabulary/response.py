@@ -31,6 +31,8 @@ class ResponseCreated(Event, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     metadata: dict[str, str] | None = None
     in_history: bool = True
+    asked: bool = True
+    """Somebody asked for it; False: a model that hears continuously began by itself."""
 
 
 class AnswerRouted(Event, frozen=True, kw_only=True):

@@ -93,6 +93,14 @@ class Transcribed(
     usage: DurationUsage
 
 
+class TranscriptionFailed(
+    Frame, frozen=True, kw_only=True, tag="conversation.item.input_audio_transcription.failed"
+):
+    item_id: str
+    content_index: int
+    error: Json
+
+
 class ResponseCreated(Frame, frozen=True, kw_only=True, tag="response.created"):
     response: Json
 

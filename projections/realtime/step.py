@@ -134,6 +134,12 @@ def _transcribed(view: View, stored: Stored, event: v.InputTranscribed) -> tuple
     view = replace(view, spoken_s=tuple(one for one in view.spoken_s if one[0] != event.item))
     if not view.config.transcription:
         return view, []
+    if event.error is not None:
+        told = {"type": "server_error", "code": event.error, "message": "the recogniser failed"}
+        failed = f.TranscriptionFailed(
+            event_id=event_id(stored, 0), item_id=event.item, content_index=0, error=told
+        )
+        return view, [failed]
     frame = f.Transcribed(
         event_id=event_id(stored, 0),
         item_id=event.item,

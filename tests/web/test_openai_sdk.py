@@ -150,3 +150,18 @@ async def test_truncation_is_clamped_and_the_item_can_be_read_after_it(echo_serv
             assert (truncated.type, truncated.audio_end_ms) == ("conversation.item.truncated", told)
         await connection.conversation.item.retrieve(item_id=item)
         assert (await connection.recv()).type == "conversation.item.retrieved"
+
+
+async def test_a_written_turn_is_answered_also_by_a_stage_that_hears_continuously(
+    echo_server: RunningServer,
+) -> None:
+    async with connected(echo_server, **MANUAL) as connection:
+        await connection.conversation.item.create(
+            item={"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]}
+        )
+        await connection.response.create(response={"metadata": {"mine": "1"}})
+        events = await until(connection, "response.done")
+    [created] = [e for e in events if e.type == "response.created"]
+    assert created.response.metadata == {"mine": "1"}
+    assert events[-1].response.status == "completed"
+    assert events[-1].response.output[0].content[0].transcript == "Hello"

@@ -106,7 +106,12 @@ class Books:
         if event.operation in self.endings:
             self.endings.remove(event.operation)
 
-    _UnitRefused = _UnitCompleted
+    def _UnitRefused(self, event: v.UnitRefused, seq: int) -> None:
+        asked = (*self.recognitions, *self.speaking, *self.endings)
+        if event.operation not in asked:  # a piece of input that a continuously hearing model failed at
+            for piece in [piece for piece in self.pieces if piece <= event.operation]:
+                del self.pieces[piece]
+        self._UnitCompleted(event, seq)
 
     def _EffectStarted(self, event: v.EffectStarted, seq: int) -> None:
         self.started.add(event.operation)

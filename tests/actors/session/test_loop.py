@@ -376,10 +376,10 @@ def test_a_timer_is_armed_as_soon_as_the_state_asks_for_it_and_again_by_the_next
     system: ActorSystem, stand: Stand
 ) -> None:
     spoken(stand)
-    assert stand.armed == [("playout", 1_000 + 100_000_000)]
+    assert [due for name, due in stand.armed if name == "playout"] == [1_000 + 100_000_000]
     other = Stand(system, log=stand.store)
     other.begin(recovering=True)
-    assert other.armed == stand.armed
+    assert other.armed == [armed for armed in stand.armed if armed[0] == "playout"]
 
 
 # --- beginning and ending ---------------------------------------------------------------------------------

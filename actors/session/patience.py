@@ -1,0 +1,52 @@
+"""Patience: how long a stage may be silent before the session goes on without it.
+
+A recogniser that does not answer leaves its item without text, and a model that neither begins its answer
+nor goes on with it has failed it: the epoch moves, so that what it says later is void, and the client gets
+its end. No client waits for ever because a stage hangs.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import EpochAdvanced, Event, ResponseEnded, UnitRefused
+
+from .state import Session
+
+RECOGNISE_S = 30
+ANSWER_S = 120
+CODE = "stage_timeout"
+
+_SECOND_NS = 1_000_000_000
+
+
+def due_ns(state: Session) -> int | None:
+    """When the stage that has been silent for longest is overdue."""
+    dues = [r.asked_mono_ns + RECOGNISE_S * _SECOND_NS for r in state.input.recognitions if r.text is None]
+    active = state.turns.active
+    if active is not None and active.operation is not None:
+        dues.append(active.moved_mono_ns + ANSWER_S * _SECOND_NS)
+    return min(dues, default=None)
+
+
+def go_on(state: Session, at: Moment) -> list[Event]:
+    """Give up what is overdue."""
+    late = f"the recogniser did not answer within {RECOGNISE_S} s"
+    events: list[Event] = [
+        UnitRefused(operation=r.operation, code=CODE, message=late, retryable=True)
+        for r in state.input.recognitions
+        if r.text is None and at.mono_ns >= r.asked_mono_ns + RECOGNISE_S * _SECOND_NS
+    ]
+    active = state.turns.active
+    if active is None or active.operation is None:
+        return events
+    if at.mono_ns < active.moved_mono_ns + ANSWER_S * _SECOND_NS:
+        return events
+    silent = f"the model said nothing for {ANSWER_S} s"
+    following = replace(state.fence, epoch=state.fence.epoch + 1, response=None)
+    return [
+        *events,
+        EpochAdvanced(cancelled=state.fence, next=following, reason=CODE),
+        ResponseEnded(response=active.response, outcome="failed", reason=CODE, message=silent),
+    ]
