@@ -7,6 +7,7 @@ from datetime import datetime
 import pytest
 
 from antiphon.actors.stages.cascade.answering import Answering
+from antiphon.actors.stages.cascade.delivery import LONGEST_ANSWER
 from antiphon.actors.stages.cascade.policy import NOTHING_TO_SAY
 from antiphon.actors.stages.cascade.writing import Request, Stop, WritingFailed, Written
 from antiphon.actors.stages.contract import Failed, Finished, Measured, Routed, Said, Speak, Turn
@@ -238,3 +239,12 @@ def test_an_opened_session_is_prepared_and_a_closed_one_falls_silent(begin):
     answering.speak(speak(2, "What?", session="t"))
     collected.ended(2)
     assert not any(last for _, operation, _, last in collected.outputs if operation == 1)
+
+
+def test_a_writer_that_goes_on_and_on_is_listened_to_no_longer_than_an_hour_of_speech(begin):
+    endless = ["word " * 1_000] * 1_000
+    answering, collected = begin(ScriptedWriter({"Why?": endless}), voice=None)
+    answering.speak(speak(1, "Why?", modalities=("text",)))
+    bodies = collected.ended(1)
+    assert sum(len(body.text) for body in bodies if isinstance(body, Said)) == LONGEST_ANSWER
+    assert bodies[-1].why == "length"

@@ -13,6 +13,9 @@ from antiphon.actors.stages.cascade.workers import Workers
 from antiphon.actors.stages.cascade.writing import Stop, Written
 from antiphon.actors.stages.contract import Body, Emit, Failed, Finished, Measured, Said, Speak
 
+LONGEST_ANSWER = 50_000
+"""Characters: an hour of speech. A chat server that goes on and on is listened to for no longer."""
+
 _FIRST, _LATER = 0, 1
 
 
@@ -32,6 +35,7 @@ class Delivery:
         self._pronounce = pronounce if "audio" in command.modalities else None
         self._voice = voice
         self._clauses = Clauses()
+        self._room = LONGEST_ANSWER
         self._urgency = _FIRST
         self._line_start, self._delivered = True, False
         self._first_token_ms: int | None = None
@@ -41,9 +45,10 @@ class Delivery:
         """The next words. True: no more are wanted."""
         if self._first_token_ms is None:
             self._first_token_ms = self._elapsed_ms()
-        for clause in self._clauses.feed(token):
+        for clause in self._clauses.feed(token[: self._room]):
             self._deliver(clause)
-        return self._stop.is_set
+        self._room = max(self._room - len(token), 0)
+        return self._stop.is_set or not self._room
 
     def finish(self, written: Written | None = None) -> None:
         """The words have ended; the answer ends when the last of them is spoken."""
@@ -98,7 +103,7 @@ class Delivery:
             if value is not None:
                 self._say(Measured(name, value))
         finished = Finished(
-            "length" if written.why == "length" else "done",
+            "done" if written.why != "length" and self._room else "length",
             written.input_tokens,
             written.output_tokens,
             written.cached_tokens,
