@@ -275,4 +275,6 @@ class SessionHost:
     def _tell_gone(self, session: SessionId, role: StageRole, reason: str) -> None:
         hosted = self._sessions.get(session)
         if hosted is not None:
+            hosted.queues[role].forget()
+            hosted.relieve()
             hosted.tell(StageGone(role, reason))

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import selectors
@@ -69,7 +70,8 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
 
 
 class LaunchError(Exception):
-    """The server cannot start: `address_unavailable`, `actor_system_failed`, `not_on_loopback`."""
+    """The server cannot run: `address_unavailable`, `actor_system_failed`, `not_on_loopback`,
+    `stage_keeper_failed`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -125,7 +127,12 @@ class Launcher:
         try:
             _adopt_orphans()
             system = ActorSystemOnLoopback(self._directory.path)
-            keeper = StageKeeper(system, self._stage_starts(), self._check_loopback)
+            keeper = StageKeeper(
+                system,
+                self._stage_starts(),
+                stages_started=self._check_loopback,
+                failed=lambda: self._fail("stage_keeper_failed", "the stages can no longer be kept running"),
+            )
             keeper.start()
             died = self._watch(system.admin_pid)
             if ADMIN in died:
@@ -198,10 +205,12 @@ class Launcher:
         ours -= {self._serving.pid, *loopback.descendants(self._serving.pid)}
         exposed = loopback.off_loopback({*ours, os.getpid()})
         if exposed:
-            self._failure = LaunchError(
-                "not_on_loopback", f"the actor system listens on {exposed[0].address}"
-            )
-            os.eventfd_write(self._wake, 1)
+            self._fail("not_on_loopback", f"the actor system listens on {exposed[0].address}")
+
+    def _fail(self, code: str, message: str) -> None:
+        """Stop everything, from any thread; `run` raises."""
+        self._failure = LaunchError(code, message)
+        os.eventfd_write(self._wake, 1)
 
     def _stop(self, keeper: StageKeeper | None) -> None:
         """Serving process, stages, actor system, and then whatever is left; bounded at each step."""
@@ -240,16 +249,19 @@ class ActorSystemOnLoopback:
         self.admin_pid = admins[0]
 
     def start_stage(self, start: StartStage) -> int | None:
-        from thespian.actors import ActorSystemException
+        from thespian.actors import ActorExitRequest, ActorSystemException
 
         from antiphon.actors.stage_actor import StageActor
 
         try:
             address = self._system.createActor(StageActor)
             status = StageActor.status_of(self._system.ask(address, start, START_STAGE_S))
+            if status is None:  # late or deaf: it must not load its models beside the next one
+                self._system.tell(address, ActorExitRequest())
+                return None
         except ActorSystemException:
             return None
-        return None if status is None else status.pid
+        return int(status.pid)
 
     def shut_down(self) -> None:
         self._system.shutdown()
@@ -270,6 +282,7 @@ def _end_descendants(within_s: float) -> None:
     while left := loopback.descendants(os.getpid()):
         if time.monotonic() > deadline:
             for pid in left:
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             return
         time.sleep(0.01)

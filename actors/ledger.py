@@ -109,10 +109,11 @@ class Ledger:
         state = Session(self.state.id)
         unseen: list[Published] = []
         if expect is Expect.RESUME:
-            for published in self._stored(self.lease.incarnation):
-                state = refold(state, published.stored)
-                if published.stored.seq >= self._released:
-                    unseen.append(published)
+            for stored in self._log.read(self.state.id, incarnation=self.lease.incarnation):
+                refuse_unknown_critical(stored)
+                state = refold(state, stored)
+                if stored.seq >= self._released:
+                    unseen.append(Published(stored, self._payload(stored, self.lease.incarnation)))
         pending, self._pending = self._pending, deque()
         self.state = self.settled = state
         self._released = state.seq
@@ -191,6 +192,7 @@ class Ledger:
 
     def give_up(self) -> None:
         """Stop writing without sealing: the log stays as it is for whoever opens it next."""
+        self._pending.clear()
         if self.lease is not None:
             self._log.release(self.lease)
             self.lease = None

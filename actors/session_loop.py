@@ -23,12 +23,12 @@ from .ledger import Asked, Guard, Ledger, Then
 from .runtime import Published, Retrieved, Runtime, Sink
 from .session import commands, refusals
 from .session.decide import Decision, decide, refused
-from .session.effects import Effect
+from .session.effects import STAGES, Effect
 from .session.input import needed_from
 from .session.state import Session
 from .session.timers import TimerName, timers
 from .stage_port import StagePort, as_command
-from .stages.contract import Acknowledge, Output, StageMessage
+from .stages.contract import Acknowledge, Close, Output, StageMessage
 
 log = structlog.get_logger(__name__)
 
@@ -136,6 +136,10 @@ class SessionLoop:
         self.over, self._why_over = True, (code, message)
         for sink in self._sinks.values():
             sink.abort(code, message)
+        state = self._ledger.settled
+        for stage in STAGES:
+            if stage in state.holding:  # nobody will ask again: its place must not stay taken
+                self._runtime.to_stage(stage, Close(state.fence, code))
         self._ledger.give_up()
         self._runtime.ended(self.id)
 

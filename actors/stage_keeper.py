@@ -57,11 +57,16 @@ class StageKeeper:
     """Starts with `start`, ends with `stop`; `stages_started` is called once, when all were tried once."""
 
     def __init__(
-        self, system: StageSystem, stages: Sequence[StartStage], stages_started: Callable[[], None]
+        self,
+        system: StageSystem,
+        stages: Sequence[StartStage],
+        *,
+        stages_started: Callable[[], None],
+        failed: Callable[[], None],
     ) -> None:
         self._system = system
         self._kept = [Kept(start) for start in stages]
-        self._stages_started = stages_started
+        self._stages_started, self._failed = stages_started, failed
         self._selector = selectors.DefaultSelector()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._selector.register(self._wake, selectors.EVENT_READ, None)
@@ -79,6 +84,13 @@ class StageKeeper:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        try:
+            self._keep()
+        except Exception:
+            log.exception("stage_keeper.failed")
+            self._failed()
+
+    def _keep(self) -> None:
         self._start_due()
         self._stages_started()
         while not self._stopping:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from .link import WindowFull
-from .stages.contract import Acknowledge, Cancel, StageCommand
+from .stages.contract import Acknowledge, Cancel, Close, StageCommand
 
 LONG = 64
 """Waiting commands from which on the edge should stop reading."""
@@ -32,7 +32,10 @@ class StageQueue:
 
     def put(self, command: StageCommand) -> None:
         """Send now or later, in order. Cancels and acknowledgements wait for nothing."""
-        if type(command) is Acknowledge or type(command) is Cancel:
+        if type(command) is Close:  # the session is over: what waits is not wanted any more
+            self._waiting.clear()
+            self._send(command)
+        elif type(command) is Acknowledge or type(command) is Cancel:
             self._send(command)
             if self._waiting:
                 self._drain()
@@ -40,6 +43,10 @@ class StageQueue:
             self._waiting.append(command)
         else:
             self._try(command)
+
+    def forget(self) -> None:
+        """The stage is gone, and with it everybody who could be told what waits."""
+        self._waiting.clear()
 
     def _drain(self) -> None:
         while self._waiting and self._try(self._waiting[0], waiting=True):

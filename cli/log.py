@@ -13,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from antiphon.events.envelope import Stored
     from antiphon.events.segments.log import SegmentLog
+    from antiphon.events.vocabulary import Event
 
 DATA = click.option(
     "--data",
@@ -146,9 +147,9 @@ def _as_json(stored: Stored) -> str:
         "seq": stored.seq,
         "at": _clock(stored.at.wall_ns),
         "mono_ns": stored.at.mono_ns,
-        "type": type(stored.event).__name__,
+        "type": _type(stored.event),
         "cause": stored.cause,
-        "event": msgspec.to_builtins(stored.event),
+        "event": _members(stored.event),
     }
     if stored.blob is not None:
         shown["blob"] = {
@@ -159,10 +160,25 @@ def _as_json(stored: Stored) -> str:
     return msgspec.json.encode(shown).decode()
 
 
+def _type(event: Event) -> str:
+    from antiphon.events.envelope import Unknown
+
+    return event.type if isinstance(event, Unknown) else type(event).__name__
+
+
+def _members(event: Event) -> Any:
+    """The event's members; also of an event that this version does not know."""
+    import msgspec
+
+    from antiphon.events.envelope import Unknown
+
+    return msgspec.msgpack.decode(event.body) if isinstance(event, Unknown) else msgspec.to_builtins(event)
+
+
 def _print(stored: Stored, seconds: float) -> None:
     import msgspec
 
-    name = type(stored.event).__name__
+    name = _type(stored.event)
     facts = " ".join(
         f"{key}={_short(value)}"
         for key, value in msgspec.structs.asdict(stored.event).items()

@@ -38,6 +38,7 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
         raise click.ClickException(str(error)) from error
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
     _check_data(Path(settings.data))
+    os.environ.pop("ANTIPHON_KEYS", None)  # the serving process has them; nobody else needs to inherit them
     logs.configure(settings.log_level)
     click.echo(f"antiphon: http://{settings.host}:{settings.port}/  (stage: {settings.stage})", err=True)
     try:

@@ -97,7 +97,7 @@ def _lifespan(settings: Settings, sockets: Mapping[str, str]) -> Callable[[Lites
             yield
         finally:
             watching.cancel()
-            await server.host.drain("shutdown", 3.0)
+            await server.host.drain("shutdown", 2.0)
             server.host.close()
             server.store.close()
 

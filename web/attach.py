@@ -35,6 +35,7 @@ CLOSE_CODES = {
     "resource_exhausted": 1013,
     "not_ready": 1013,
     "stage_lost": 1012,
+    "stage_failed": 1008,
     "too_many_errors": 1008,
     "shutdown": 1001,
 }

@@ -20,7 +20,7 @@ from .patience import PatientHttp
 from .realtime.decode import LARGEST_FRAME
 from .settings import Settings
 
-GRACE_S = 4
+GRACE_S = 2
 
 
 def main() -> None:

@@ -73,7 +73,8 @@ class Layout:
 
     def __init__(self, root: Path) -> None:
         self._sessions = root / "sessions"
-        self._sessions.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, mode=0o700, exist_ok=True)  # what was said is its owner's alone
+        self._sessions.mkdir(mode=0o700, exist_ok=True)
         self.id = _store_id(root)
 
     def life(self, session: SessionId, incarnation: int) -> Life:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 
 from antiphon.clients import call as calls
 from antiphon.clients.exchange import Event, Exchange
+from antiphon.events.ids import SessionId
+from antiphon.events.segments.log import SegmentLog
+from antiphon.events.vocabulary import SpeechStarted, VoiceScored
 from antiphon.media.pcm import Float32, to_pcm
 from bench.questions import Question, questions, with_noise, with_pause
 from tests.serving import RunningServer
@@ -111,12 +115,18 @@ async def test_speaking_into_an_answer_stops_it_and_the_history_is_what_was_hear
     assert len(heard) < len(said)
 
 
-async def test_noise_is_no_speech(cascade_server: RunningServer) -> None:
+async def test_a_burst_of_noise_is_scored_and_is_no_speech(cascade_server: RunningServer) -> None:
     rng = np.random.default_rng(7)
     burst = np.concatenate([np.zeros(12_000), rng.normal(scale=0.3, size=2_400), np.zeros(36_000)])
     url = f"ws://127.0.0.1:{cascade_server.port}/v1/realtime"
     async with calls.connect(url) as call:
+        session = SessionId(call.session["id"])
         await call.append(to_pcm(burst.astype(np.float32)))
-        await call.send({"type": "input_audio_buffer.clear"})
-        first = await anext(aiter(call.events()))
-        assert first.type == "input_audio_buffer.cleared"
+        store = SegmentLog(cascade_server.data, deliver=lambda answer: answer())
+
+        def scored() -> bool:
+            ends = [s.event.until_sample for s in store.read(session) if isinstance(s.event, VoiceScored)]
+            return bool(ends) and ends[-1] >= len(burst) - 768
+
+        await asyncio.to_thread(cascade_server.wait_until, scored)
+        assert not [s for s in store.read(session) if isinstance(s.event, SpeechStarted)]
