@@ -219,6 +219,13 @@ def test_a_log_that_cannot_be_written_is_given_up_and_the_client_is_told(stand: 
     assert stand.has_ended
 
 
+def test_a_session_given_up_gives_its_place_at_the_stage_back(stand: Stand) -> None:
+    stand.add("a", *[FULL] * 10)
+    assert stand.has_ended
+    [(stage, last)] = [(stage, command) for stage, command in stand.commanded if isinstance(command, Close)]
+    assert (stage, last.reason) == ("model", "log_unavailable")
+
+
 def test_a_disk_that_takes_the_writer_s_name_but_no_audio_is_given_up_too(stand: Stand) -> None:
     """Each new writer's first event fits; the batch behind it never does."""
     stand.ask(c.AppendAudio(pcm=pcm(200)), *[FULL, NOW] * 20)
