@@ -24,8 +24,7 @@ from antiphon.events.vocabulary import Abilities, Config
 
 from .runtime import Sink
 from .session import commands
-from .session.commands import StageRole
-from .session.timers import TimerName
+from .session.commands import StageRole, TimerName
 from .session_actor import Ask, Begin, FromStage, Retrieve, SessionActor, StageGone, Stop, TimerDue
 from .session_loop import Opening
 from .stage_link import StageLink
@@ -100,7 +99,6 @@ class SessionHost:
         self._sessions: dict[SessionId, Hosted] = {}
         self._wall_ns = 0
         self._empty = asyncio.Event()
-        self.refused = 0
         self.links: dict[StageRole, StageLink] = {}
         roles: tuple[StageRole, ...] = ("model", "voice")
         for role in roles:
@@ -150,16 +148,10 @@ class SessionHost:
 
         Raises CannotOpen; nothing was opened then.
         """
-        try:
-            abilities = self.abilities()
-            limit = min(link.descriptor.max_sessions for link in self.links.values() if link.descriptor)
-            if self.live >= limit:
-                raise CannotOpen(
-                    "resource_exhausted", f"all {limit} conversations are taken; try again later"
-                )
-        except CannotOpen:
-            self.refused += 1
-            raise
+        abilities = self.abilities()
+        limit = min(link.descriptor.max_sessions for link in self.links.values() if link.descriptor)
+        if self.live >= limit:
+            raise CannotOpen("resource_exhausted", f"all {limit} conversations are taken; try again later")
         session = SessionId(f"sess_{secrets.token_hex(12)}")
         opening = Opening(
             session,

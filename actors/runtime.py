@@ -14,9 +14,8 @@ from antiphon.events.envelope import Stored
 from antiphon.events.ids import SessionId
 from antiphon.events.units import Moment
 
-from .session.commands import StageRole
+from .session.commands import StageRole, TimerName
 from .session.state import Entry, Session
-from .session.timers import TimerName
 from .stages.contract import StageCommand
 
 

@@ -17,7 +17,7 @@ from antiphon.events.ids import ItemId
 
 from .runtime import Sink
 from .session import commands
-from .session.timers import TimerName
+from .session.commands import TimerName
 from .session_loop import Opening, SessionLoop
 from .stages.contract import StageMessage
 

@@ -22,11 +22,12 @@ from antiphon.events.vocabulary import InputAppended, WriterOpened
 from .ledger import Asked, Guard, Ledger, Then
 from .runtime import Published, Retrieved, Runtime, Sink
 from .session import commands, refusals
+from .session.commands import TimerName
 from .session.decide import Decision, decide, refused
 from .session.effects import STAGES, Effect
 from .session.input import needed_from
 from .session.state import Session
-from .session.timers import TimerName, timers
+from .session.timers import timers
 from .stage_port import StagePort, as_command
 from .stages.contract import Acknowledge, Close, Output, StageMessage
 

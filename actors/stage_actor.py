@@ -8,16 +8,11 @@ from __future__ import annotations
 import os
 
 import structlog
-from msgspec import Struct
 from thespian.actors import Actor, ActorAddress, ActorExitRequest
 
 from antiphon.actors.stage_process import StageProcess, StageStatus, StartStage
 
 log = structlog.get_logger()
-
-
-class AskStatus(Struct, frozen=True):
-    """Answered with StageStatus."""
 
 
 class StageActor(Actor):  # type: ignore[misc]  # thespian is untyped
@@ -39,12 +34,12 @@ class StageActor(Actor):  # type: ignore[misc]  # thespian is untyped
                 self._process = StageProcess(message)
                 self._process.begin()
                 self.send(sender, self._process.status())
-            case StartStage() | AskStatus() if self._process is not None:
+            case StartStage() if self._process is not None:  # said twice
                 self.send(sender, self._process.status())
             case ActorExitRequest() if self._process is not None:
                 self._process.stop()
 
     @staticmethod
     def status_of(answer: object) -> StageStatus | None:
-        """The answer to StartStage or AskStatus; None if there was none in time."""
+        """The answer to StartStage; None if there was none in time."""
         return answer if isinstance(answer, StageStatus) else None

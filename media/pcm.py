@@ -1,9 +1,4 @@
-"""PCM: signed 16-bit little-endian bytes on the outside, float32 in [-1, 1] on the inside.
-
-Bytes arrive in pieces cut anywhere, also in the middle of a sample; `Carry` keeps the odd byte back until
-its other half is there. A float outside [-1, 1] is clipped: wrapping around would turn a loud sample into a
-click.
-"""
+"""PCM: signed 16-bit little-endian bytes on the outside, float32 in [-1, 1] on the inside."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,28 +31,3 @@ def to_pcm(samples: Float32) -> bytes:
     scaled = np.rint(np.asarray(samples, dtype=np.float32) * np.float32(_FULL_SCALE))
     pcm: bytes = np.clip(scaled, -_FULL_SCALE, _FULL_SCALE - 1).astype("<i2").tobytes()
     return pcm
-
-
-def silence(samples: int) -> bytes:
-    return bytes(samples * BYTES_PER_SAMPLE)
-
-
-class Carry:
-    """Makes whole samples of pieces cut anywhere: what is fed comes out in order, the odd byte later."""
-
-    __slots__ = ("_odd",)
-
-    def __init__(self) -> None:
-        self._odd = b""
-
-    def feed(self, piece: bytes) -> bytes:
-        """All whole samples so far. An empty piece changes nothing."""
-        joined = self._odd + piece
-        whole = len(joined) - len(joined) % BYTES_PER_SAMPLE
-        self._odd = joined[whole:]
-        return joined[:whole]
-
-    @property
-    def pending(self) -> int:
-        """Bytes kept back: 0 or 1."""
-        return len(self._odd)

@@ -13,6 +13,7 @@ from antiphon.events.ids import ItemId, Operation, ResponseId
 from antiphon.events.vocabulary import Abilities, Config, Item, TurnDetection
 
 StageRole = Literal["voice", "model"]
+TimerName = Literal["silence", "playout", "stage"]
 
 
 class Command(Struct, frozen=True, kw_only=True, gc=False):
@@ -89,7 +90,7 @@ class ReportSent(Command, frozen=True, kw_only=True):
 class FireTimer(Command, frozen=True, kw_only=True):
     """A timer of timers.py is due."""
 
-    name: Literal["silence", "playout", "stage"]
+    name: TimerName
 
 
 # --- input ------------------------------------------------------------------------------------------------

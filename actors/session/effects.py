@@ -9,7 +9,7 @@ or by the event that holds it, never carried here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
@@ -27,10 +27,11 @@ from antiphon.events.vocabulary import (
     WriterOpened,
 )
 
+from .commands import StageRole
 from .history import conversation
 from .state import Session
 
-STAGES: tuple[Literal["model", "voice"], ...] = ("model", "voice")
+STAGES: tuple[StageRole, ...] = ("model", "voice")
 
 
 class Effect(Struct, frozen=True, gc=False):
@@ -38,14 +39,14 @@ class Effect(Struct, frozen=True, gc=False):
 
 
 class OpenStage(Effect, frozen=True):
-    stage: Literal["voice", "model"]
+    stage: StageRole
     fence: Fence
 
 
 class Hear(Effect, frozen=True):
     """Give the audio of the InputAppended at seq `operation` to a stage."""
 
-    stage: Literal["voice", "model"]
+    stage: StageRole
     operation: Operation
     fence: Fence
     until_sample: int
@@ -57,7 +58,7 @@ class HearAgain(Effect, frozen=True):
     Only what stands before seq `before`: later input asks for itself.
     """
 
-    stage: Literal["voice", "model"]
+    stage: StageRole
     fence: Fence
     after: int
     before: int
@@ -94,7 +95,7 @@ class CancelStage(Effect, frozen=True):
 
 
 class CloseStage(Effect, frozen=True):
-    stage: Literal["voice", "model"]
+    stage: StageRole
     fence: Fence
     reason: str
 

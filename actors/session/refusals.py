@@ -9,10 +9,9 @@
     response_not_active             nothing (or not the named response) is being generated
     item_not_found                  no item of that id
     item_exists                     an item of that id is already there
-    not_attached                    the connection no longer commands the session
     event_too_large                 what it asks for does not fit into an event
 
-Dialects translate codes to their own names in web/refusals.py.
+Dialects translate codes to their own names (projections/realtime/errors.py).
 """
 
 from __future__ import annotations
@@ -68,7 +67,3 @@ class ItemExists(Refused):
 
 class TooLarge(Refused):
     code = "event_too_large"
-
-
-class NotAttached(Refused):
-    code = "not_attached"

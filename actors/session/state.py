@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from antiphon.events.ids import Fence, ItemId, Operation, ResponseId, Seq, SessionId, derived_id
 from antiphon.events.units import SAMPLE_RATE, Moment
-from antiphon.events.vocabulary import Abilities, Config, Item, Usage
+from antiphon.events.vocabulary import Abilities, Config, Item
 
 Phase = Literal["new", "open", "closed"]
 
@@ -181,7 +181,6 @@ class Session(Struct, frozen=True, gc=False):
     holding: frozenset[str] = frozenset()
     """The stages that have the session and have not let it go."""
     refusals: Refusals = Refusals()
-    usage: Usage = Usage()
 
     def new_id(self, kind: str, k: int = 0) -> str:
         """An id for the k-th thing that the next event names."""

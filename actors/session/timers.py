@@ -6,18 +6,14 @@ because its case asks the state again.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Event
 
 from . import patience
-from .commands import FireTimer
+from .commands import FireTimer, TimerName
 from .playback import estimate_played_out, playout_due_ns
 from .state import Session
 from .voice import silence_due_ns, stop_late
-
-TimerName = Literal["silence", "playout", "stage"]
 
 
 def timers(state: Session) -> dict[TimerName, int]:

@@ -22,7 +22,6 @@ from .response import (
     ResponseCreated,
     ResponseEnded,
     TextSpoken,
-    TurnEnded,
     Usage,
 )
 from .session import (
@@ -31,7 +30,6 @@ from .session import (
     Config,
     ConfigRefused,
     SessionClosed,
-    SessionClosing,
     SessionConfigured,
     SessionFailed,
     SessionOpened,
@@ -53,13 +51,13 @@ from .stage import (
 )
 
 EVENT_TYPES: tuple[type[Event], ...] = (
-    SessionOpened, SessionConfigured, ConfigRefused, SessionClosing, SessionClosed, SessionFailed,
+    SessionOpened, SessionConfigured, ConfigRefused, SessionClosed, SessionFailed,
     WriterOpened, CommandRefused,
     ClientAttached, ClientDetached, FramesSent,
     InputAppended, VoiceScored, SpeechStarted, SpeechStopped, InputCommitted, InputTranscribed, InputCleared,
     StageOpened, StageRefused, StageReleased, StageLost, UnitSubmitted, UnitCompleted, UnitRefused,
     StageOutputDropped, StageMeasured, EffectStarted, EffectFailed,
-    ResponseCreated, AnswerRouted, TextSpoken, AudioSpoken, ModelListened, ResponseEnded, TurnEnded,
+    ResponseCreated, AnswerRouted, TextSpoken, AudioSpoken, ModelListened, ResponseEnded,
     PlaybackAcknowledged, PlaybackEstimated, ItemTruncated,
     ItemAdded, ItemRemoved,
     EpochAdvanced,
@@ -97,7 +95,6 @@ __all__ = [
     "ResponseCreated",
     "ResponseEnded",
     "SessionClosed",
-    "SessionClosing",
     "SessionConfigured",
     "SessionFailed",
     "SessionOpened",
@@ -111,7 +108,6 @@ __all__ = [
     "StageReleased",
     "TextSpoken",
     "TurnDetection",
-    "TurnEnded",
     "UnitCompleted",
     "UnitRefused",
     "UnitSubmitted",

@@ -11,7 +11,6 @@ class ClientAttached(Event, frozen=True, kw_only=True):
     attachment: int
     dialect: str
     client: str = ""
-    observer: bool = False
 
 
 class ClientDetached(Event, frozen=True, kw_only=True):

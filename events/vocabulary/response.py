@@ -84,9 +84,3 @@ class ResponseEnded(Event, frozen=True, kw_only=True):
     reason: str | None = None
     message: str | None = None
     usage: Usage = Usage()
-
-
-class TurnEnded(Event, frozen=True, kw_only=True):
-    """The model considers the exchange finished."""
-
-    turn: int

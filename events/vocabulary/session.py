@@ -76,12 +76,6 @@ class ConfigRefused(Event, frozen=True, kw_only=True):
     client_event: str | None = None
 
 
-class SessionClosing(Event, frozen=True, kw_only=True):
-    """No new work is accepted; what is under way ends."""
-
-    reason: str
-
-
 class SessionClosed(Event, frozen=True, kw_only=True):
     """The session ended as somebody wanted: `client`, `disconnected`, `shutdown`."""
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from .frames import Error, ErrorBody
+from .frames import Error, ErrorBody, ErrorType
 
 CODES = {
     "active_response": "conversation_already_has_active_response",
     "response_not_active": "response_cancel_not_active",
     "item_exists": "item_create_duplicate_item_id",
 }
-
-ErrorType = Literal["invalid_request_error", "rate_limit_error", "server_error"]
 
 TYPES: dict[str, ErrorType] = {
     "resource_exhausted": "rate_limit_error",

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 Json = dict[str, Any]
+ErrorType = Literal["invalid_request_error", "rate_limit_error", "server_error"]
 
 
 class Frame(Struct, frozen=True, kw_only=True, tag_field="type", gc=False):
@@ -26,7 +27,7 @@ class SessionUpdated(Frame, frozen=True, kw_only=True, tag="session.updated"):
 
 
 class ErrorBody(Struct, frozen=True, kw_only=True):
-    type: Literal["invalid_request_error", "rate_limit_error", "server_error"]
+    type: ErrorType
     code: str
     message: str
     param: str | None = None

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands
-from antiphon.actors.session.timers import TimerName
+from antiphon.actors.session.commands import TimerName
 from antiphon.actors.session_loop import Opening, SessionLoop
 from antiphon.actors.stages.contract import Output, Scored, StageCommand
 from antiphon.events.ids import Fence, Operation, SessionId

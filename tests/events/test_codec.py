@@ -60,10 +60,10 @@ def test_an_unknown_event_is_written_again_byte_for_byte() -> None:
 
 
 def test_a_newer_version_of_a_known_event_is_unknown() -> None:
-    stored = msgspec.msgpack.encode(["TurnEnded", 2, None, None, {"turn": "a string by now"}])
+    stored = msgspec.msgpack.encode(["ModelListened", 2, None, None, {"operation": "a string by now"}])
     event = decode(stored, seq=0, at=AT, critical=True).event
     assert isinstance(event, Unknown)
-    assert (event.type, event.event_version) == ("TurnEnded", 2)
+    assert (event.type, event.event_version) == ("ModelListened", 2)
 
 
 def test_fields_that_came_later_have_their_defaults_and_those_not_known_are_skipped() -> None:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.media.pcm import Carry, OddLength, silence, to_float, to_pcm
+from antiphon.media.pcm import OddLength, to_float, to_pcm
 
 whole_samples = st.binary(max_size=400).map(lambda piece: piece[: len(piece) // 2 * 2])
 
@@ -20,21 +20,7 @@ def test_what_is_too_loud_is_clipped_and_never_wraps(loud):
     assert np.all(np.abs(back - np.clip(samples, -1, 1)) <= 1 / 32768)
 
 
-@given(st.lists(st.binary(max_size=9)))
-def test_a_carry_loses_and_reorders_nothing(pieces):
-    carry = Carry()
-    fed = [carry.feed(piece) for piece in pieces]
-    everything = b"".join(pieces)
-    assert all(len(whole) % 2 == 0 for whole in fed)
-    assert b"".join(fed) == everything[: len(everything) - carry.pending]
-    assert carry.pending == len(everything) % 2
-
-
 def test_half_a_sample_is_refused():
     with pytest.raises(OddLength) as refused:
         to_float(b"abc")
     assert refused.value.code == "odd_pcm_length"
-
-
-def test_silence_has_two_bytes_per_sample():
-    assert silence(3) == bytes(6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from antiphon.events.segments.log import SegmentLog
 from antiphon.events.vocabulary import SpeechStarted, VoiceScored
 from antiphon.media.pcm import Float32, to_pcm
 from bench.questions import Question, questions, with_noise, with_pause
+from bench.words import edits, normal
 from tests.serving import RunningServer
 
 from .test_openai_sdk import append, audio_of, connected, until
@@ -23,19 +23,9 @@ from .test_openai_sdk import append, audio_of, connected, until
 pytestmark = pytest.mark.cascade
 
 
-def words(text: str) -> list[str]:
-    return re.findall(r"[a-z0-9']+", text.lower())
-
-
 def errors(said: str, heard: str) -> int:
     """Words to change, drop or add to make one of the other."""
-    a, b = words(said), words(heard)
-    row = list(range(len(b) + 1))
-    for i, one in enumerate(a, 1):
-        row, before = [i], row
-        for j, other in enumerate(b, 1):
-            row.append(min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (one != other)))
-    return row[-1]
+    return edits(normal(said), normal(heard))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +49,7 @@ async def test_a_spoken_question_is_answered_in_speech_through_the_sdk(
     answer = events[-1].response.output[0].content[0].transcript
     spoken = audio_of(events)
     assert len(spoken) > 24_000
-    assert errors(answer, recogniser.text(spoken)) <= max(2, len(words(answer)) // 3)
+    assert errors(answer, recogniser.text(spoken)) <= max(2, len(normal(answer)) // 3)
 
 
 def human() -> list[Question]:
@@ -72,7 +62,7 @@ async def test_human_speech_is_understood_also_in_noise(
 ) -> None:
     for samples in (question.samples(), with_noise(question.samples(), snr_db=10)):
         exchange = await say(cascade_server, samples)
-        assert errors(question.text, exchange.question) <= max(3, len(words(question.text)) // 4)
+        assert errors(question.text, exchange.question) <= max(3, len(normal(question.text)) // 4)
         assert exchange.audio
 
 
@@ -81,7 +71,7 @@ async def test_a_pause_inside_a_sentence_does_not_end_the_turn(
     cascade_server: RunningServer, question: Question
 ) -> None:
     exchange = await say(cascade_server, with_pause(question.samples(), pause_ms=350))
-    assert errors(question.text, exchange.question) <= max(3, len(words(question.text)) // 4)
+    assert errors(question.text, exchange.question) <= max(3, len(normal(question.text)) // 4)
 
 
 async def say(server: RunningServer, samples: Float32) -> Exchange:

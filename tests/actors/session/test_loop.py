@@ -12,8 +12,7 @@ from thespian.actors import ActorSystem
 
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands as c
-from antiphon.actors.session.commands import StageRole
-from antiphon.actors.session.timers import TimerName
+from antiphon.actors.session.commands import StageRole, TimerName
 from antiphon.actors.session_actor import Ask, Begin, FromStage, Retrieve, SessionActor
 from antiphon.actors.session_loop import Opening
 from antiphon.actors.stages.contract import (

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from thespian.actors import ActorExitRequest
 
 from antiphon.actors.session import commands as c
-from antiphon.actors.session.commands import StageRole
-from antiphon.actors.session.timers import TimerName
+from antiphon.actors.session.commands import StageRole, TimerName
 from antiphon.actors.session_actor import Begin, FromStage, SessionActor, StageGone
 from antiphon.actors.session_loop import Opening
 from antiphon.actors.stages.contract import Acknowledge, Close, Open, StageCommand, StageMessage
