@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import structlog
@@ -19,7 +19,7 @@ from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import ResponseId
-from antiphon.events.vocabulary import EpochAdvanced, SessionClosed, SessionFailed
+from antiphon.events.vocabulary import CommandRefused, EpochAdvanced, SessionClosed, SessionFailed
 from antiphon.projections.realtime import frames as f
 from antiphon.projections.realtime.errors import error
 from antiphon.projections.realtime.items import retrieved
@@ -47,8 +47,11 @@ _encode = msgspec.json.Encoder().encode
 class RealtimeAttachment:
     """A plain Realtime client. Implements Sink; everything runs on the loop's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, refused: Callable[[str], object]) -> None:
+        """`refused` is called with the code of each command of this client that the session refuses."""
         self.outbox = Outbox(self._took)
+        self.expelled = False
+        self._refused = refused
         self.hosted: Hosted | None = None
         self._view = View(attachment=1)
         self._replies = 0
@@ -62,8 +65,10 @@ class RealtimeAttachment:
         for published in batch:
             stored = published.stored
             self._view, frames = step(self._view, stored)
-            if isinstance(stored.event, EpochAdvanced):
+            if type(stored.event) is EpochAdvanced:
                 self.outbox.take_back_audio()
+            elif type(stored.event) is CommandRefused:
+                self._refused(stored.event.code)
             for frame in frames:
                 self._put(frame, stored, published.payload)
             self._close_after(stored)
@@ -96,6 +101,7 @@ class RealtimeAttachment:
         self.outbox.put(Letter(_encode(frame)))
 
     def abort(self, code: str, message: str) -> None:
+        self.expelled = True
         self.refuse(code, message, None, None)
         self.outbox.close(CLOSE_CODES.get(code, 1011), code)
 

@@ -48,7 +48,7 @@ class RealtimeRoute:
         offered = socket.scope["subprotocols"]
         chosen = "realtime" if "realtime" in offered else _first_public(offered)
         await socket.accept(subprotocols=chosen)
-        attachment = RealtimeAttachment()
+        attachment = RealtimeAttachment(lambda code: self._metrics.refused.labels(code).inc())
         try:
             attachment.hosted = self._open(attachment, socket, principal)
         except CannotOpen as refusal:
@@ -86,13 +86,15 @@ class RealtimeRoute:
         reason, code = "server", None
         try:
             done, _ = await asyncio.wait({reading, writing, slow}, return_when=asyncio.FIRST_COMPLETED)
-            if reading in done:
-                reason, code = reading.result()
-            elif attachment.outbox.overflowed.is_set():
+            if attachment.outbox.overflowed.is_set():
                 reason = "slow"
                 self._metrics.outbox_dropped.inc()
                 if isinstance(direct, DirectWebSocket):
                     direct.transport.abort()  # it would wait until everything is read
+            elif reading in done:
+                reason, code = reading.result()
+            elif attachment.expelled:
+                reason = "expelled"
         finally:
             for task in (reading, writing, slow):
                 task.cancel()

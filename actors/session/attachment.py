@@ -28,7 +28,8 @@ def detach(state: Session, command: Detach, at: Moment) -> list[Event]:
 
 
 def end_alone(state: Session, event: ClientDetached, at: Moment) -> list[Event]:
-    reason = {"closed": "client", "server": "shutdown"}.get(event.reason, "disconnected")
+    reasons = {"closed": "client", "server": "shutdown", "expelled": "expelled"}
+    reason = reasons.get(event.reason, "disconnected")
     return [SessionClosed(reason=reason)] if state.phase == "open" else []
 
 

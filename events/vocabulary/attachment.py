@@ -14,7 +14,8 @@ class ClientAttached(Event, frozen=True, kw_only=True):
 
 
 class ClientDetached(Event, frozen=True, kw_only=True):
-    """A connection ended: `closed` by the client, `lost`, `slow` (its outbox overflowed), `server`."""
+    """A connection ended: `closed` by the client, `lost`, `slow` (its outbox overflowed), `server` (the
+    process stops), `expelled` (nothing it sent could be read)."""
 
     attachment: int
     reason: str

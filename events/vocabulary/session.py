@@ -77,7 +77,7 @@ class ConfigRefused(Event, frozen=True, kw_only=True):
 
 
 class SessionClosed(Event, frozen=True, kw_only=True):
-    """The session ended as somebody wanted: `client`, `disconnected`, `shutdown`."""
+    """The session ended as somebody wanted: `client`, `disconnected`, `shutdown`; or had to: `expelled`."""
 
     reason: str
 
