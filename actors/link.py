@@ -168,7 +168,9 @@ def cancels_first(batch: list[StageCommand]) -> list[StageCommand]:
     Work of the epochs they void is then refused instead of begun. A batch that opens a session keeps its
     order: a cancel must not precede the session it belongs to.
     """
+    if Cancel not in map(type, batch):
+        return batch
     cancels = [command for command in batch if type(command) is Cancel]
-    if not cancels or len(cancels) == len(batch) or any(type(command) is Open for command in batch):
+    if len(cancels) == len(batch) or any(type(command) is Open for command in batch):
         return batch
     return cancels + [command for command in batch if type(command) is not Cancel]

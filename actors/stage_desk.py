@@ -100,6 +100,7 @@ class StageDesk:
     def __init__(self, engine: Engine, post: Post, *, clock: Callable[[], float] = time.monotonic) -> None:
         check_descriptor(engine.descriptor)
         self.descriptor = engine.descriptor
+        self._role = engine.descriptor.role
         self._engine = engine
         self._post = post
         self._clock = clock
@@ -140,6 +141,8 @@ class StageDesk:
 
     def expire(self) -> None:
         """Let go of sessions whose writer did not come back; called every now and then."""
+        if not self._lingering:
+            return
         now = self._clock()
         for name in [name for name, until in self._lingering.items() if until <= now]:
             self._release(self._sessions[name])
@@ -229,8 +232,7 @@ class StageDesk:
             return
         if not self._owns(peer, session) or session.knows(operation):
             return
-        output_side = is_output_side(command, role=self.descriptor.role)
-        epoch = fence.epoch if output_side else None
+        epoch = fence.epoch if is_output_side(command, role=self._role) else None
         if epoch is not None and epoch != session.epoch:
             if epoch < session.epoch:
                 stale = Failed("stale_fence", f"epoch {epoch} is over, {session.epoch} is current")

@@ -107,7 +107,7 @@ class StageServer:
     def post(self, call: Callable[[], None]) -> None:
         """Run `call` on the loop thread, after what was posted before it."""
         self._posted.append(call)
-        if not self._woken and threading.current_thread() is not self._thread:
+        if not self._woken and threading.get_ident() != self._thread.ident:
             self._woken = True
             os.eventfd_write(self._wake, 1)
 

@@ -55,7 +55,8 @@ class Outbox:
             return
         nothing_waits = not self._letters and not self._sending
         if nothing_waits and self.send_now is not None and self.send_now(letter.text):
-            self._taken(letter)
+            if letter.response is not None:
+                self._sent(letter)
             return
         self._letters.append(letter)
         self._bytes += len(letter.text)
@@ -97,11 +98,8 @@ class Outbox:
                     return
                 self._bytes -= len(one.text)
                 await send(one.text)
-                self._taken(one)
+                if one.response is not None:
+                    self._sent(one)
             self._sending = False
             self._wake.clear()
             await self._wake.wait()
-
-    def _taken(self, letter: Letter) -> None:
-        if letter.response is not None:
-            self._sent(letter)
