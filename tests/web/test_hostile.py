@@ -63,17 +63,19 @@ async def test_a_burst_of_small_frames_keeps_nobody_else_waiting(echo_server: Ru
 async def test_a_client_that_does_not_read_is_let_go_and_its_session_ends(echo_server: RunningServer) -> None:
     audio = text({"type": "input_audio_buffer.append", "audio": "A" * 640_000})
 
-    async def send_and_never_read(writer: asyncio.StreamWriter) -> None:
-        writer.write(UPGRADE.encode() + b"\r\n" + MANUAL)
+    async def send_and_never_read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(UPGRADE.encode() + b"\r\n")
+        await reader.readuntil(b"\r\n\r\n")  # a frame before the answer would be a protocol error
+        writer.write(MANUAL)
         async with asyncio.timeout(20):
             while True:
                 writer.write(audio)
                 await writer.drain()
                 await asyncio.sleep(0.01)
 
-    async with raw(echo_server.port, limit=1024) as (_, writer):
+    async with raw(echo_server.port, limit=1024) as (reader, writer):
         with pytest.raises((ConnectionError, TimeoutError)):
-            await send_and_never_read(writer)
+            await send_and_never_read(reader, writer)
         await asyncio.to_thread(
             echo_server.wait_until, lambda: not echo_server.get("/health").json()["sessions"], 15
         )
