@@ -1,21 +1,41 @@
-"""Which utterance is recognised next: in order, one at a time, and none whose successor already waits.
+"""Which utterance is recognised next: piece by piece in turn, and none whose successor already waits.
 
-A session asks when its user falls silent, and asks again when the user went on after all. The later request
-contains the earlier one's audio, so an earlier one that still waits ends with `superseded`.
+A long utterance is recognised in pieces (pieces.py), and whoever else waits has a turn between two of them:
+one caller's dictation does not keep the others unheard. A session asks when its user falls silent, and asks
+again when the user went on after all. The later request contains the earlier one's audio, so an earlier one
+that is not done ends with `superseded`.
 """
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 import structlog
 
+from antiphon.actors.stages.cascade.pieces import pieces
 from antiphon.actors.stages.cascade.workers import Workers
-from antiphon.actors.stages.contract import Emit, Failed, Heard, Listen, Measured
+from antiphon.actors.stages.contract import Body, Emit, Failed, Heard, Listen, Measured
 from antiphon.events.ids import SessionId
 from antiphon.events.units import BYTES_PER_SAMPLE
 
 log = structlog.get_logger()
+
+
+class _Utterance:
+    """One on its way to the recogniser: what is still to be heard, and what was heard already."""
+
+    def __init__(self, command: Listen) -> None:
+        self.command = command
+        self.asked_at = time.monotonic()
+        self.texts: list[str] = []
+        self._pieces: deque[bytes] | None = None
+
+    def next_piece(self) -> tuple[bytes, bool]:
+        """The next piece, and whether it is the last."""
+        if self._pieces is None:
+            self._pieces = deque(pieces(self.command.pcm))
+        return self._pieces.popleft(), not self._pieces
 
 
 class Recognitions:
@@ -23,7 +43,8 @@ class Recognitions:
 
     def __init__(self, recognise: Callable[[bytes], str]) -> None:
         self._recognise = recognise
-        self._waiting: list[tuple[Listen, float]] = []
+        self._waiting: list[_Utterance] = []
+        """Until they are done; the first is next."""
         self._lock = threading.Lock()
         self._worker = Workers("recogniser", 1)
 
@@ -33,17 +54,16 @@ class Recognitions:
 
     def listen(self, command: Listen) -> None:
         with self._lock:
-            old = [waiting for waiting, _ in self._waiting if _contains(command, waiting)]
-            self._waiting = [entry for entry in self._waiting if entry[0] not in old]
-            self._waiting.append((command, time.monotonic()))
-        for waiting in old:
-            superseded = Failed("superseded", "a later recognition contains this one")
-            self._emit(waiting.fence, waiting.operation, superseded, last=True)
+            old = [one for one in self._waiting if _contains(command, one.command)]
+            self._waiting = [one for one in self._waiting if one not in old]
+            self._waiting.append(_Utterance(command))
+        for one in old:
+            self._end(one.command, Failed("superseded", "a later recognition contains this one"))
         self._worker.submit(self._next)
 
     def close(self, session: SessionId) -> None:
         with self._lock:
-            self._waiting = [entry for entry in self._waiting if entry[0].fence.session != session]
+            self._waiting = [one for one in self._waiting if one.command.fence.session != session]
 
     def stop(self) -> None:
         self._worker.stop()
@@ -52,17 +72,33 @@ class Recognitions:
         with self._lock:
             if not self._waiting:
                 return
-            command, asked_at = self._waiting.pop(0)
+            utterance = self._waiting.pop(0)
+            self._waiting.append(utterance)
         try:
-            text = self._recognise(command.pcm)
+            piece, last = utterance.next_piece()
+            utterance.texts.append(self._recognise(piece))
         except Exception:
-            log.exception("cascade.recognition_failed", session=command.fence.session)
-            failed = Failed("engine_error", "the recogniser failed")
-            self._emit(command.fence, command.operation, failed, last=True)
+            log.exception("cascade.recognition_failed", session=utterance.command.fence.session)
+            if self._done(utterance):
+                self._end(utterance.command, Failed("engine_error", "the recogniser failed"))
             return
-        took = round((time.monotonic() - asked_at) * 1000)
-        self._emit(command.fence, command.operation, Measured("recognise_ms", took))
-        self._emit(command.fence, command.operation, Heard(text), last=True)
+        if not last:
+            self._worker.submit(self._next)
+        elif self._done(utterance):
+            took = round((time.monotonic() - utterance.asked_at) * 1000)
+            self._emit(utterance.command.fence, utterance.command.operation, Measured("recognise_ms", took))
+            self._end(utterance.command, Heard(" ".join(filter(None, utterance.texts))))
+
+    def _done(self, utterance: _Utterance) -> bool:
+        """Take it out of the queue; False if it was superseded or its session closed meanwhile."""
+        with self._lock:
+            if utterance not in self._waiting:
+                return False
+            self._waiting.remove(utterance)
+            return True
+
+    def _end(self, command: Listen, body: Body) -> None:
+        self._emit(command.fence, command.operation, body, last=True)
 
 
 def _contains(later: Listen, earlier: Listen) -> bool:
