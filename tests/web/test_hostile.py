@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 import uvicorn
+from websockets.asyncio.client import connect
 from websockets.frames import Frame, Opcode
 
 from antiphon.web import patience
+from antiphon.web.direct import EXTENSION, DirectWebSocket
 from tests.serving import RunningServer
 
 from .wire import wire
@@ -63,9 +65,7 @@ async def test_a_burst_of_small_frames_keeps_nobody_else_waiting(echo_server: Ru
 async def test_a_client_that_does_not_read_is_let_go_and_its_session_ends(echo_server: RunningServer) -> None:
     audio = text({"type": "input_audio_buffer.append", "audio": "A" * 640_000})
 
-    async def send_and_never_read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(UPGRADE.encode() + b"\r\n")
-        await reader.readuntil(b"\r\n\r\n")  # a frame before the answer would be a protocol error
+    async def send_and_never_read(writer: asyncio.StreamWriter) -> None:
         writer.write(MANUAL)
         async with asyncio.timeout(20):
             while True:
@@ -74,8 +74,10 @@ async def test_a_client_that_does_not_read_is_let_go_and_its_session_ends(echo_s
                 await asyncio.sleep(0.01)
 
     async with raw(echo_server.port, limit=1024) as (reader, writer):
+        writer.write(UPGRADE.encode() + b"\r\n")
+        await reader.readuntil(b"\r\n\r\n")
         with pytest.raises((ConnectionError, TimeoutError)):
-            await send_and_never_read(reader, writer)
+            await send_and_never_read(writer)
         await asyncio.to_thread(
             echo_server.wait_until, lambda: not echo_server.get("/health").json()["sessions"], 15
         )
@@ -113,6 +115,43 @@ async def test_an_origin_that_is_none_is_refused(echo_server: RunningServer, ori
             assert (await reader.readuntil(b"\r\n")).split()[1] == b"403"
 
 
+@asynccontextmanager
+async def serving(app: Any, **options: Any) -> AsyncIterator[int]:
+    """uvicorn with an application of the test's own: its port."""
+    config = uvicorn.Config(app, lifespan="off", log_config=None, **options)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        server = uvicorn.Server(config)
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        yield listening.getsockname()[1]
+        server.should_exit = server.force_exit = True
+        await running
+
+
+async def test_a_client_whose_answers_to_pings_we_do_not_read_is_not_taken_for_dead() -> None:
+    async def hold_for_a_while(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "text": "go"})
+        direct = scope["extensions"][EXTENSION]
+        direct.listen(lambda text: None)
+        direct.hold()
+        await asyncio.sleep(0.3)
+        direct.go_on()
+        await send({"type": "websocket.send", "text": "read on"})
+        await receive()
+
+    often = {"ws_ping_interval": 0.02, "ws_ping_timeout": 0.02}
+    async with (
+        serving(hold_for_a_while, ws=DirectWebSocket, **often) as port,
+        connect(f"ws://127.0.0.1:{port}/", proxy=None, ping_interval=None) as client,
+        asyncio.timeout(5),
+    ):
+        assert await client.recv() == "go"
+        assert await client.recv() == "read on"
+
+
 @pytest.mark.parametrize(
     "begun", [b"", b"GET /v1/realt", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"]
 )
@@ -124,16 +163,8 @@ async def test_who_does_not_ask_in_time_is_not_waited_for(
     async def never(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.Event().wait()
 
-    config = uvicorn.Config(never, http=patience.PatientHttp, lifespan="off", log_config=None)
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        async with raw(listening.getsockname()[1]) as (reader, writer):
-            writer.write(begun)
-            async with asyncio.timeout(5):
-                with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
-                    await reader.readexactly(1)
-        server.should_exit = server.force_exit = True
-        await serving
+    async with serving(never, http=patience.PatientHttp) as port, raw(port) as (reader, writer):
+        writer.write(begun)
+        async with asyncio.timeout(5):
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                await reader.readexactly(1)
