@@ -2,7 +2,7 @@
 
 For every frame ASGI asks for a queue, a wake-up of a task, and (in uvicorn) a pause and a resume of reading:
 more than the session's own work on it. `DirectWebSocket` is uvicorn's protocol with two more ways: text goes
-to a callable the moment it is parsed, and text to send goes to the transport if it takes it. An application
+to a callable the moment it has come, and text to send goes to the transport if it takes it. An application
 finds it in its scope; where it is missing, under another server, plain ASGI does the same more slowly.
 
 A read brings up to 256 KiB, and that may be ten thousand frames. So it is worked on piece by piece, and when
@@ -18,10 +18,13 @@ from typing import Any
 
 from uvicorn._types import ASGIReceiveEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.exceptions import InvalidState
 from websockets.http11 import Request
+from websockets.protocol import State
+
+from .framing import Boundary, text_frame, whole_text
 
 EXTENSION = "antiphon.direct"
+_END = b"\r\n\r\n"
 PIECE = 8 * 1024
 TURN_S = 0.005
 """How long one client's frames may keep the loop from everybody else (and at least a piece)."""
@@ -33,6 +36,8 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket protocol; all but open text frames is uvicorn's own."""
 
     _on_text: Callable[[str], None] | None = None
+    _between: Boundary | None = None
+    """Where the client's frames end, if it began to send them when it might."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -82,7 +87,20 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
             self.transport.resume_reading()
 
     def _work_on(self, data: bytes) -> None:
+        """A whole text goes straight to who listens; all else, and fragments, by way of websockets."""
+        between = self._between
+        if between is not None:
+            on_text = self._on_text
+            if on_text is not None and between.is_here and not self.frames and not self.close_sent:
+                text = whole_text(data)
+                if text is not None:
+                    on_text(text)
+                    return
+            between.pass_over(data)
+        connected = self.handshake_initiated
         super().data_received(data)
+        if not connected and self.handshake_initiated and data.find(_END) == len(data) - len(_END):
+            self._between = Boundary()  # else it sent frames already, and who knows where they end
         if not self.handshake_initiated and self.conn.handshake_exc is not None:
             self.transport.write(
                 b"".join(self.conn.data_to_send())
@@ -136,11 +154,9 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
         """Send a text frame if the socket takes it; False: nothing was sent, send it through ASGI."""
         if not self.writable.is_set() or self.close_sent or self.disconnected:
             return False
-        try:
-            self.conn.send_text(text)
-        except InvalidState:
+        if self.conn.state is not State.OPEN:
             return False
-        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.transport.write(text_frame(text))
         return True
 
     def hold(self) -> None:

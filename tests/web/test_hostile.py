@@ -75,7 +75,7 @@ async def test_a_client_that_does_not_read_is_let_go_and_its_session_ends(echo_s
 
     async with raw(echo_server.port, limit=1024) as (reader, writer):
         writer.write(UPGRADE.encode() + b"\r\n")
-        await reader.readuntil(b"\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")  # a frame before the answer would be a protocol error
         with pytest.raises((ConnectionError, TimeoutError)):
             await send_and_never_read(writer)
         await asyncio.to_thread(
