@@ -181,6 +181,8 @@ class SessionLoop:
                 number = known_number
         if isinstance(command, _OF_THE_ATTACHMENT):
             command = replace(command, attachment=number)
+        elif isinstance(command, commands.AppendAudio) and command.sent is not None:
+            command = replace(command, sent=replace(command.sent, attachment=number))
         self._do(Asked(command, number), sink)
         if isinstance(command, commands.Detach):
             self._sinks.pop(number, None)
@@ -238,6 +240,8 @@ class SessionLoop:
         if not decision.drafts and sink is not None:
             sink.refuse(refusal.code, refusal.message, client_event, refusal.parameter)
         self._record(decision, asked)
+        if isinstance(asked.command, commands.AppendAudio) and asked.command.sent is not None:
+            self._do(Asked(asked.command.sent, asked.attachment))  # it only travelled along
 
     def _record(self, decision: Decision, asked: Asked) -> None:
         if decision.drafts:

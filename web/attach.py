@@ -1,7 +1,7 @@
 """One client's connection to a session: projects what the session publishes, and reports what was sent.
 
-It never appends. What its socket accepted it tells the actor: at first audio, then at most every 250 ms,
-and when it goes.
+It never appends. What its socket accepted it tells the actor: at first audio, then at most every 250 ms
+(together with the client's own audio, where there is some), and when it goes.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from .outbox import Letter, Outbox
 log = structlog.get_logger(__name__)
 
 REPORT_EVERY_S = 0.25
+COMPANY_S = 0.1
+"""How long a report that is due waits for audio of the client, to travel with it."""
 
 CLOSE_CODES = {
     "resource_exhausted": 1013,
@@ -57,7 +59,8 @@ class RealtimeAttachment:
         self._replies = 0
         self._sent: dict[ResponseId, int] = {}
         self._first: dict[ResponseId, int] = {}
-        self._report_later: asyncio.TimerHandle | None = None
+        self._report_later: asyncio.Handle | None = None
+        self._report_due = 0.0
 
     # --- what the session says ----------------------------------------------------------------------------
 
@@ -125,24 +128,41 @@ class RealtimeAttachment:
             self._report_later = None
         if self._report_later is None:
             loop = asyncio.get_running_loop()
-            self._report_later = loop.call_later(0.0 if first else REPORT_EVERY_S, self.report)
+            self._report_due = loop.time() + REPORT_EVERY_S
+            self._report_later = (
+                loop.call_soon(self.report)
+                if first
+                else loop.call_at(self._report_due + COMPANY_S, self.report)
+            )
 
     def report(self) -> None:
         """Tell the session what was sent since the last report."""
+        reports = self._reports()
+        if self.hosted is not None:
+            for report in reports:
+                self.hosted.ask(self, report)
+
+    def with_report(self, command: commands.AppendAudio) -> commands.AppendAudio:
+        """The client's audio, and with it the report if one is due."""
+        if len(self._sent) != 1 or asyncio.get_running_loop().time() < self._report_due:
+            return command
+        (report,) = self._reports()
+        return replace(command, sent=report)
+
+    def _reports(self) -> list[commands.ReportSent]:
         if self._report_later is not None:
             self._report_later.cancel()
             self._report_later = None
-        if self.hosted is None or not self._sent:
-            return
         sent, self._sent = self._sent, {}
-        for response, until in sent.items():
-            report = commands.ReportSent(
+        return [
+            commands.ReportSent(
                 attachment=0,
                 response=response,
                 until_sample=until,
                 first_mono_ns=self._first[response],
             )
-            self.hosted.ask(self, report)
+            for response, until in sent.items()
+        ]
 
     def gone(self, reason: str, code: int | None) -> None:
         """The connection ended: the last report, then the leave."""

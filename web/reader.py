@@ -6,6 +6,7 @@ import asyncio
 import time
 
 from antiphon.actors.host import Hosted
+from antiphon.actors.session.commands import AppendAudio
 
 from .attach import RealtimeAttachment
 from .direct import DirectWebSocket
@@ -58,6 +59,8 @@ class Reader:
     def _ask(self, wish: Wish) -> None:
         if type(wish) is AskItem:
             self._hosted.retrieve(self._attachment, wish.item, wish.client_event)
+        elif type(wish) is AppendAudio:
+            self._hosted.ask(self._attachment, self._attachment.with_report(wish))
         else:
             self._hosted.ask(self._attachment, wish)  # type: ignore[arg-type]  # all but AskItem are commands
 

@@ -97,9 +97,13 @@ class FireTimer(Command, frozen=True, kw_only=True):
 
 
 class AppendAudio(Command, frozen=True, kw_only=True):
-    """PCM of the user: mono signed 16-bit little-endian, 24 kHz, whole samples."""
+    """PCM of the user: mono signed 16-bit little-endian, 24 kHz, whole samples.
+
+    `sent` is a report that was due: together the two are one append to the log.
+    """
 
     pcm: bytes
+    sent: ReportSent | None = None
 
 
 class CommitInput(Command, frozen=True, kw_only=True):

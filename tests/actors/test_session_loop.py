@@ -1,4 +1,4 @@
-"""What the session's loop asks to be woken for follows the state, however it came to change."""
+"""The session's loop: what it asks to be woken for, and what a client reports in passing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,21 @@ from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands
 from antiphon.actors.session.commands import TimerName
 from antiphon.actors.session_loop import Opening, SessionLoop
-from antiphon.actors.stages.contract import Output, Scored, StageCommand
+from antiphon.actors.stages.contract import Output, Said, Scored, StageCommand
 from antiphon.events.ids import Fence, Operation, SessionId
 from antiphon.events.memory import MemoryLog
+from antiphon.events.store import Log
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import Abilities, Config, TurnDetection
+from antiphon.events.vocabulary import (
+    Abilities,
+    CommandRefused,
+    Config,
+    FramesSent,
+    InputAppended,
+    ResponseCreated,
+    TurnDetection,
+    UnitSubmitted,
+)
 
 S = SessionId("s")
 DETECTION = TurnDetection(silence_duration_ms=2000)
@@ -50,8 +60,8 @@ class Client:
     def answer(self, answer: Retrieved) -> None:
         pass
 
-    def refuse(self, *refusal: object) -> None:
-        raise AssertionError(refusal)
+    def refuse(self, code: str, message: str, client_event: str | None, parameter: str | None) -> None:
+        raise AssertionError(code)
 
     def abort(self, code: str, message: str) -> None:
         raise AssertionError(code)
@@ -61,15 +71,19 @@ def straight(action: Callable[..., None], *given: Any) -> None:
     action(*given)
 
 
+def begun(process: Process, client: Client, log: Log, abilities: Abilities, config: Config) -> SessionLoop:
+    writer = commands.OpenWriter(writer_epoch=0, code="t", boot="t", projections={})
+    opening = commands.OpenSession(incarnation=0, mode="duplex", abilities=abilities, config=config)
+    loop = SessionLoop(Opening(S, log, process, "t", writer, opening), straight)
+    loop.begin()
+    loop.join(client, commands.Attach(dialect="t"))
+    return loop
+
+
 def speaking(process: Process, client: Client) -> SessionLoop:
     """A session in the middle of its user's speech."""
     abilities = Abilities(stage="t", hears="utterances", detects_voice=True, transcribes=True)
-    writer = commands.OpenWriter(writer_epoch=0, code="t", boot="t", projections={})
-    config = Config(turn_detection=DETECTION)
-    opening = commands.OpenSession(incarnation=0, mode="duplex", abilities=abilities, config=config)
-    loop = SessionLoop(Opening(S, MemoryLog(), process, "t", writer, opening), straight)
-    loop.begin()
-    loop.join(client, commands.Attach(dialect="t"))
+    loop = begun(process, client, MemoryLog(), abilities, Config(turn_detection=DETECTION))
     loop.ask(client, commands.AppendAudio(pcm=bytes(2 * 8 * WINDOW)))
     scores = Scored(8 * WINDOW, WINDOW, (1000,) * 8)
     loop.stage_said("voice", Output(Fence(S, 0, 0, 0), Operation(3), 1, 0, True, scores))
@@ -96,3 +110,40 @@ def test_a_longer_silence_is_waited_for_when_the_shorter_has_passed() -> None:
     loop.timer_due("silence")
 
     assert process.wakes == [("silence", 2250), ("silence", 5250)]
+
+
+def answered(log: Log, client: Client, abilities: Abilities) -> tuple[SessionLoop, commands.ReportSent]:
+    """A session whose answer is 100 ms long by now, and a report that all of it was sent."""
+    loop = begun(Process(), client, log, abilities, Config())
+    loop.ask(client, commands.CreateResponse())
+    stored = list(log.read(S))
+    asked = next((one.seq for one in stored if isinstance(one.event, UnitSubmitted)), 0)
+    said = Output(Fence(S, 0, 0, 1), Operation(asked), 1, 0, False, Said("Hi.", bytes(4_800)))
+    loop.stage_said("model", said)
+    response = next(one.event.response for one in stored if isinstance(one.event, ResponseCreated))
+    report = commands.ReportSent(attachment=0, response=response, until_sample=2_400, first_mono_ns=1)
+    return loop, report
+
+
+def test_a_report_may_travel_with_the_clients_audio() -> None:
+    log, client = MemoryLog(), Client()
+    loop, report = answered(log, client, Abilities(stage="t", hears="continuously"))
+
+    loop.ask(client, commands.AppendAudio(pcm=bytes(3840), sent=report))
+
+    *_, heard, sent = [one.event for one in log.read(S)]
+    assert isinstance(heard, InputAppended)
+    assert isinstance(sent, FramesSent)
+    assert (sent.attachment, sent.until_sample) == (1, 2_400)
+
+
+def test_a_report_counts_although_the_audio_it_travelled_with_is_refused() -> None:
+    log, client = MemoryLog(), Client()
+    loop, report = answered(log, client, Abilities(stage="t", hears="utterances", transcribes=False))
+
+    loop.ask(client, commands.AppendAudio(pcm=bytes(3840), sent=report))
+
+    *_, refused, sent = [one.event for one in log.read(S)]
+    assert isinstance(refused, CommandRefused)
+    assert isinstance(sent, FramesSent)
+    assert (sent.attachment, sent.until_sample) == (1, 2_400)
