@@ -71,7 +71,10 @@ CASES: dict[type[commands.Command], Case] = {
     commands.Detach: attachment.detach,
     commands.ReportSent: playback.record_sent,
     commands.FireTimer: timers.fire,
-    commands.AppendAudio: input.append_audio,
+    commands.AppendAudio: lambda state, command, at: [
+        *input.append_audio(state, command, at),
+        *playback.record_sent_along(state, command, at),
+    ],
     commands.CommitInput: input.commit_input,
     commands.ClearInput: input.clear_input,
     commands.CreateResponse: turns.create_response,

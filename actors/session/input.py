@@ -29,7 +29,6 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import AppendAudio, ClearInput, CommitInput, RecordHeard
-from .playback import record_sent
 from .refusals import NothingToCommit, Unsupported
 from .state import LONGEST_UTTERANCE, Input, Recognition, Session
 
@@ -38,14 +37,13 @@ SHORTEST_COMMIT = ms_to_samples(100)
 
 def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event | Draft]:
     samples = len(command.pcm) // 2
-    sent = [] if command.sent is None else record_sent(state, command.sent, at)
     if samples == 0:
-        return [*sent]
+        return []
     if state.abilities.hears == "utterances" and not state.abilities.transcribes:
         raise Unsupported("there is no recogniser behind this session: send text items instead of audio")
     until = state.buffer.appended + samples
     event = InputAppended(samples=Samples(samples), until_sample=Samples(until))
-    return [Draft(event=event, at=at, blob=command.pcm), *sent]
+    return [Draft(event=event, at=at, blob=command.pcm)]
 
 
 def commit_input(state: Session, command: CommitInput, at: Moment) -> list[Event]:
