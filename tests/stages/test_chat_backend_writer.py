@@ -213,3 +213,21 @@ def test_the_text_only_stage_answers_in_writing(stub):
     assert isinstance(collected.ended(2)[-1], Failed)
     assert engine.descriptor.must_not_repeat
     engine.stop()
+
+
+def test_a_key_that_no_header_can_carry_is_refused_without_being_quoted(monkeypatch):
+    for key in ("sk-é€", "sk-a\nb"):
+        monkeypatch.setenv("ANTIPHON_LLM_API_KEY", key)
+        with pytest.raises(EngineRefused) as refused:
+            ChatWriter.from_environment("http://127.0.0.1:1/v1", "m", lanes=1)
+        assert refused.value.code == "bad_settings"
+        assert "sk-" not in refused.value.message
+
+
+def test_the_line_end_behind_a_key_is_no_part_of_it(stub, monkeypatch):
+    monkeypatch.setenv("ANTIPHON_LLM_API_KEY", "sk-good\n")
+    stub.scripts = [words("Yes.")]
+    writer = ChatWriter.from_environment(stub.url, "m", lanes=1)
+    writer.write(REQUEST, lambda words: False, Stop())
+    writer.close()
+    assert stub.keys == ["Bearer sk-good"]

@@ -58,7 +58,10 @@ class ChatWriter:
 
     @classmethod
     def from_environment(cls, url: str, model: str, *, lanes: int) -> "ChatWriter":
-        return cls(url, model, key=os.environ.get(KEY_VARIABLE, ""), lanes=lanes)
+        key = os.environ.get(KEY_VARIABLE, "").strip()  # a file's last line end is no part of it
+        if not key.isascii() or not key.isprintable():
+            raise EngineRefused("bad_settings", f"{KEY_VARIABLE} holds what no header can carry")
+        return cls(url, model, key=key, lanes=lanes)
 
     def prepare(self, session: SessionId) -> None:
         """Nothing is known of the session at the server."""
