@@ -275,6 +275,9 @@ def record_failure(state: Session, command: RecordFailure, at: Moment) -> list[E
         failed = ResponseEnded(
             response=active.response, outcome="failed", reason=command.code, message=command.message
         )
+        if active.started:
+            outside = EffectFailed(operation=command.operation, code=command.code, message=command.message)
+            return [refused, outside, failed]
         return [refused, failed]
     known = recognising or _is_ending(state, command) or _is_input(state, command.operation)
     return [refused] if known else []
