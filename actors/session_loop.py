@@ -118,7 +118,8 @@ class SessionLoop:
             found = self._ledger.open(Expect.RESUME)
             lost += found.lost
             if found.unseen:
-                self._publish(found.unseen)
+                for sink in tuple(self._sinks.values()):
+                    sink.publish(found.unseen)
             for then in found.then:
                 then()
             self._do(Asked(self._writer()))
@@ -254,7 +255,8 @@ class SessionLoop:
         event, payload = published[0].stored.event, published[0].payload
         if type(event) is not WriterOpened:
             self._reopened = 0
-        self._publish(published)
+        for sink in tuple(self._sinks.values()):
+            sink.publish(published)
         if type(event) is InputAppended and payload is not None:
             needed = needed_from(self._ledger.state)
             if event.until_sample > needed:
@@ -263,10 +265,6 @@ class SessionLoop:
         for effect in effects:
             self._port.perform(effect, self._ledger.state, payload)
         self._seal_if_over()
-
-    def _publish(self, published: Sequence[Published]) -> None:
-        for sink in tuple(self._sinks.values()):
-            sink.publish(published)
 
     def _arm(self) -> None:
         """Have the runtime wake us for every armed timer; a later due is found out when the earlier fires."""

@@ -50,7 +50,7 @@ from antiphon.events.ids import SessionId
 
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0
-PACE_S = 0.002
+PACE_S = 0.003
 LAZY_S = 0.02
 """How long after a write an acknowledgement may wait for something to travel with."""
 NEVER = float("inf")

@@ -43,6 +43,8 @@ CLOSE_CODES = {
 }
 """Why a session ended -> the close code. SDKs reconnect on 1001, 1011, 1012, 1013, never on 1000 or 1008."""
 
+_LAST = (SessionClosed, SessionFailed)
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -74,7 +76,8 @@ class RealtimeAttachment:
                 self._refused(stored.event.code)
             for frame in frames:
                 self._put(frame, stored, published.payload)
-            self._close_after(stored)
+            if type(stored.event) in _LAST:
+                self._close_after(stored)
 
     def _put(self, frame: f.Frame, stored: Stored, payload: bytes | None) -> None:
         if type(frame) is f.AudioDelta:

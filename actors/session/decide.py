@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from antiphon.events.envelope import Draft
-from antiphon.events.ids import Seq
+from antiphon.events.ids import Operation, Seq
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import (
     ClientDetached,
@@ -194,5 +194,6 @@ def _settle_alone(state: Session, one: Event | Draft, at: Moment) -> Decision | 
     kind = type(event)
     if kind in RULES or kind in BEFORE:
         return None
-    after = evolve(state, event, at)
-    return Decision((Draft(event, at, blob),), after, tuple(effects.effects(after, event, state.seq)))
+    after, derive = evolve(state, event, at), effects.EFFECTS.get(kind)
+    asked = () if derive is None else tuple(derive(after, event, Operation(state.seq)))
+    return Decision((Draft(event, at, blob),), after, asked)

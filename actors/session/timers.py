@@ -20,12 +20,14 @@ def timers(state: Session) -> dict[TimerName, int]:
     """Each armed timer and the monotonic time (ns) at which it is due."""
     if state.phase != "open":
         return {}
-    computed: dict[TimerName, int | None] = {
-        "silence": silence_due_ns(state),
-        "playout": playout_due_ns(state),
-        "stage": patience.due_ns(state),
-    }
-    return {name: due for name, due in computed.items() if due is not None}
+    dues: dict[TimerName, int] = {}
+    if (due := silence_due_ns(state)) is not None:
+        dues["silence"] = due
+    if (due := playout_due_ns(state)) is not None:
+        dues["playout"] = due
+    if (due := patience.due_ns(state)) is not None:
+        dues["stage"] = due
+    return dues
 
 
 def fire(state: Session, command: FireTimer, at: Moment) -> list[Event]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ..codec import encode
 from ..completion import Completion
-from ..envelope import BlobRef, Draft
+from ..envelope import Draft
 from ..ids import Seq
 from ..store import Ack, Level
 from .frame import BATCH_END, CRITICAL, HAS_BLOB, encode_frame
@@ -23,11 +23,8 @@ class Batch(Struct, gc=False):
     audio_at: int
     frames: bytes
     payloads: bytes
-    blobs: tuple[BlobRef | None, ...]
+    ack: Ack
     acked: Completion[Ack]
-
-    def ack(self) -> Ack:
-        return Ack(Seq(self.first), Seq(self.first + self.count - 1), Level.PROCESS, self.blobs)
 
 
 def encode_batch(drafts: Sequence[Draft], first: int, events_at: int, audio_at: int, seed: int) -> Batch:
@@ -46,13 +43,7 @@ def encode_batch(drafts: Sequence[Draft], first: int, events_at: int, audio_at: 
         frames.append(encode_frame(seq, at.wall_ns, at.mono_ns, flags, stored, seed))
         blobs.append(ref)
         seq += 1
+    ack = Ack(Seq(first), Seq(last), Level.PROCESS, tuple(blobs))
     return Batch(
-        first,
-        len(drafts),
-        events_at,
-        audio_at,
-        b"".join(frames),
-        b"".join(payloads),
-        tuple(blobs),
-        Completion(),
+        first, len(drafts), events_at, audio_at, b"".join(frames), b"".join(payloads), ack, Completion()
     )

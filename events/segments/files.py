@@ -25,8 +25,11 @@ class Files:
 
 
 def write_all(files: Files, fd: int, data: bytes) -> None:
-    """One write(2). Only a nearly full disk makes it more, and the next one then says so."""
-    written = files.write(fd, data)
+    write_rest(files, fd, data, files.write(fd, data))
+
+
+def write_rest(files: Files, fd: int, data: bytes, written: int) -> None:
+    """One write(2) writes all. Only a nearly full disk makes it more, and the next one then says so."""
     while written < len(data):
         written += files.write(fd, memoryview(data)[written:])
 

@@ -21,7 +21,7 @@ from ..ids import Seq
 from ..store import Ack, Head, Lease
 from . import audio
 from .batch import Batch, encode_batch
-from .files import Files, as_log_error, write_all
+from .files import Files, as_log_error, write_all, write_rest
 from .frame import FRAME_SIZE, Seal, encode_seal, frame_at
 from .lock import Lock
 from .recovery import REMEMBERED, Found, Place
@@ -73,7 +73,7 @@ class Writer:
         self._pending.popleft()
         if error is None:
             self._recent.append(Place(batch.first, batch.events_at, len(batch.frames)))
-            batch.acked.settle(batch.ack())
+            batch.acked.settle(batch.ack)
             return
         if isinstance(error, StoreFull) and not self._pending:
             self._next, self._events_end, self._audio_end = batch.first, batch.events_at, batch.audio_at
@@ -141,9 +141,11 @@ class Writer:
         if self._failed:
             return OutcomeUnknown(f"session {self.lease.session}: an earlier append failed")
         try:
-            if batch.payloads:
-                write_all(self._files, self._blobs, batch.payloads)
-            write_all(self._files, self._events, batch.frames)
+            write, frames, payloads = self._files.write, batch.frames, batch.payloads
+            if payloads and (written := write(self._blobs, payloads)) < len(payloads):
+                write_rest(self._files, self._blobs, payloads, written)
+            if (written := write(self._events, frames)) < len(frames):
+                write_rest(self._files, self._events, frames, written)
         except OSError as problem:
             self._failed = True
             error = as_log_error(problem, f"session {self.lease.session}")
@@ -176,7 +178,7 @@ class Writer:
         offsets = [ref.offset for ref in _blobs_in(stored, self._seed) if ref is not None]
         audio_at = offsets[0] if offsets else audio.START
         again = encode_batch(drafts, place.first, place.offset, audio_at, self._seed)
-        return Completion.of(again.ack()) if again.frames == stored else None
+        return Completion.of(again.ack) if again.frames == stored else None
 
 
 def _same(acked: Completion[Ack]) -> Completion[Ack]:
