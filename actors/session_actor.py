@@ -75,9 +75,13 @@ class SessionActor(Actor):  # type: ignore[misc]  # thespian has no types
 
     def receiveMessage(self, message: object, sender: ActorAddress) -> None:
         """Handle one message. Never raises."""
-        loop, handle = self._loop, _HANDLERS.get(type(message))
+        loop = self._loop
         if loop is not None and not loop.over:
-            if handle is not None:  # else it is one of thespian's own
+            if isinstance(message, FromStage):
+                self._guarded(loop.stage_said, message.stage, message.message)
+            elif isinstance(message, Ask):
+                self._guarded(loop.ask, message.sink, message.command)
+            elif (handle := _HANDLERS.get(type(message))) is not None:  # else it is one of thespian's own
                 self._guarded(handle, loop, message)
         elif isinstance(message, Begin):
             self._begin(message)
@@ -107,8 +111,6 @@ class SessionActor(Actor):  # type: ignore[misc]  # thespian has no types
 
 
 _HANDLERS: dict[type, Callable[[SessionLoop, Any], None]] = {
-    Ask: lambda loop, message: loop.ask(message.sink, message.command),
-    FromStage: lambda loop, message: loop.stage_said(message.stage, message.message),
     TimerDue: lambda loop, message: loop.timer_due(message.name),
     Retrieve: lambda loop, message: loop.retrieve(message.sink, message.item, message.client_event),
     StageGone: lambda loop, message: loop.stage_gone(message.stage, message.reason),

@@ -23,7 +23,7 @@ from .ledger import Asked, Guard, Ledger, Then
 from .runtime import Published, Retrieved, Runtime, Sink
 from .session import commands, refusals
 from .session.commands import TimerName
-from .session.decide import Decision, decide, refused
+from .session.decide import decide, refused
 from .session.effects import STAGES, Effect
 from .session.input import needed_from
 from .session.state import Session
@@ -232,24 +232,25 @@ class SessionLoop:
             decision = decide(self._ledger.state, asked.command, self._runtime.now())
         except refusals.Refused as refusal:
             self._refuse(asked, refusal, sink)
-        else:
-            self._record(decision, asked)
-
-    def _refuse(self, asked: Asked, refusal: refusals.Refused, sink: Sink | None = None) -> None:
-        client_event, now = asked.command.client_event, self._runtime.now()
-        decision = refused(self._ledger.state, refusal, asked.attachment, client_event, now)
-        if not decision.drafts and sink is not None:
-            sink.refuse(refusal.code, refusal.message, client_event, refusal.parameter)
-        self._record(decision, asked)
-        if isinstance(asked.command, commands.AppendAudio) and asked.command.sent is not None:
-            self._do(Asked(asked.command.sent, asked.attachment))  # it only travelled along
-
-    def _record(self, decision: Decision, asked: Asked) -> None:
+            return
         if decision.drafts:
             self._ledger.record(decision, asked)
             self._arm()
         else:
             self._ledger.after(asked.then)
+
+    def _refuse(self, asked: Asked, refusal: refusals.Refused, sink: Sink | None = None) -> None:
+        client_event, now = asked.command.client_event, self._runtime.now()
+        decision = refused(self._ledger.state, refusal, asked.attachment, client_event, now)
+        if decision.drafts:
+            self._ledger.record(decision, asked)
+            self._arm()
+        else:
+            if sink is not None:
+                sink.refuse(refusal.code, refusal.message, client_event, refusal.parameter)
+            self._ledger.after(asked.then)
+        if isinstance(asked.command, commands.AppendAudio) and asked.command.sent is not None:
+            self._do(Asked(asked.command.sent, asked.attachment))  # it only travelled along
 
     def _release(self, published: Sequence[Published], effects: tuple[Effect, ...]) -> None:
         event, payload = published[0].stored.event, published[0].payload

@@ -58,15 +58,20 @@ class Completion(Generic[T]):
             self._callbacks.append(callback)
 
     def settle(self, value: T) -> None:
-        self._finish(value, None)
-
-    def fail(self, error: LogError) -> None:
-        self._finish(None, error)
-
-    def _finish(self, value: T | None, error: LogError | None) -> None:
         if self.settled:
             raise RuntimeError("already settled")
-        self.settled, self._value, self.error = True, value, error
-        callbacks, self._callbacks = self._callbacks, None
-        for callback in callbacks or ():
+        self.settled, self._value = True, value
+        if self._callbacks is not None:
+            self._call_back(self._callbacks)
+
+    def fail(self, error: LogError) -> None:
+        if self.settled:
+            raise RuntimeError("already settled")
+        self.settled, self.error = True, error
+        if self._callbacks is not None:
+            self._call_back(self._callbacks)
+
+    def _call_back(self, callbacks: list[Callable[[Completion[T]], None]]) -> None:
+        self._callbacks = None
+        for callback in callbacks:
             callback(self)

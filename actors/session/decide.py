@@ -142,7 +142,9 @@ def decide(state: Session, command: commands.Command, at: Moment) -> Decision:
             return Decision((), state)
         raise SessionOver("the session has ended")
     at = _not_before(state, at, command.boot if isinstance(command, commands.OpenWriter) else state.boot)
-    return settle(state, CASES[type(command)](state, command, at), at)
+    happened = CASES[type(command)](state, command, at)
+    alone = _settle_alone(state, happened[0], at) if len(happened) == 1 else None
+    return alone or settle(state, happened, at)
 
 
 def refused(
@@ -163,8 +165,6 @@ def _not_before(state: Session, at: Moment, boot: str) -> Moment:
 
 def settle(state: Session, happened: Happened, at: Moment) -> Decision:
     """Fold what happened, each fact followed by its consequences."""
-    if len(happened) == 1 and (alone := _settle_alone(state, happened[0], at)) is not None:
-        return alone
     drafts: list[Draft] = []
     asked: list[effects.Effect] = []
     waiting: list[tuple[Event | Draft, Seq | None]] = [(one, None) for one in reversed(happened)]
@@ -189,7 +189,7 @@ def settle(state: Session, happened: Happened, at: Moment) -> Decision:
 
 
 def _settle_alone(state: Session, one: Event | Draft, at: Moment) -> Decision | None:
-    """The same for a fact to which no rule applies, in a third of the time: all audio, so nearly all."""
+    """What `settle` does, in a third of the time, for a fact to which no rule applies: all audio."""
     event, blob = (one.event, one.blob) if isinstance(one, Draft) else (one, None)
     kind = type(event)
     if kind in RULES or kind in BEFORE:
