@@ -82,7 +82,7 @@ FOLDS: dict[type[Event], tuple[Fold, ...]] = {
     UnitSubmitted: (input.fold_recognition, turns.fold),
     UnitCompleted: (input.fold_recognition, turns.fold),
     EffectStarted: (turns.fold,),
-    UnitRefused: (input.fold_recognition, turns.fold),
+    UnitRefused: (turns.fold, input.fold_recognition),
     StageOutputDropped: (turns.fold_outputs,),
     StageMeasured: (turns.fold_outputs,),
     ResponseCreated: (fence.fold, history.fold, playback.fold, turns.fold),

@@ -29,8 +29,7 @@ from .state import Session
 
 def advance(state: Session, reason: str) -> EpochAdvanced:
     """Void everything of the current epoch."""
-    following = replace(state.fence, epoch=state.fence.epoch + 1, response=None)
-    return EpochAdvanced(cancelled=state.fence, next=following, reason=reason)
+    return EpochAdvanced(cancelled=state.fence, next=state.following_fence, reason=reason)
 
 
 def cancel_response(state: Session, command: CancelResponse, at: Moment) -> list[Event]:

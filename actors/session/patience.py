@@ -7,10 +7,8 @@ its end. No client waits for ever because a stage hangs.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import EpochAdvanced, Event, ResponseEnded, UnitRefused
+from antiphon.events.vocabulary import EffectFailed, EpochAdvanced, Event, ResponseEnded, UnitRefused
 
 from .state import Session
 
@@ -44,9 +42,10 @@ def go_on(state: Session, at: Moment) -> list[Event]:
     if at.mono_ns < active.moved_mono_ns + ANSWER_S * _SECOND_NS:
         return events
     silent = f"the model said nothing for {ANSWER_S} s"
-    following = replace(state.fence, epoch=state.fence.epoch + 1, response=None)
+    events.append(EpochAdvanced(cancelled=state.fence, next=state.following_fence, reason=CODE))
+    if active.started:
+        events.append(EffectFailed(operation=active.operation, code=CODE, message=silent))
     return [
         *events,
-        EpochAdvanced(cancelled=state.fence, next=following, reason=CODE),
         ResponseEnded(response=active.response, outcome="failed", reason=CODE, message=silent),
     ]

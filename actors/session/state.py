@@ -186,6 +186,11 @@ class Session(Struct, frozen=True, gc=False):
         """An id for the k-th thing that the next event names."""
         return derived_id(kind, self.id, self.incarnation, self.seq, k)
 
+    @property
+    def following_fence(self) -> Fence:
+        """The fence that holds once everything of the current epoch is void."""
+        return replace(self.fence, epoch=self.fence.epoch + 1, response=None)
+
     def entry(self, item: ItemId) -> Entry | None:
         return next((entry for entry in reversed(self.entries) if entry.item.id == item), None)
 

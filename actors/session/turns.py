@@ -285,6 +285,8 @@ def record_failure(state: Session, command: RecordFailure, at: Moment) -> list[E
 
 def _is_input(state: Session, operation: Operation) -> bool:
     """Whether a continuously hearing stage still owes something for that piece of input."""
+    if any(recognition.operation == operation for recognition in state.input.recognitions):
+        return False
     continuous = state.abilities.hears == "continuously"
     return continuous and state.turns.listened < operation <= state.buffer.submitted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.effects import Answer, CancelStage
 from antiphon.events.vocabulary import (
+    EffectFailed,
     EpochAdvanced,
     InputTranscribed,
     ResponseCreated,
@@ -28,6 +29,14 @@ def test_a_model_that_never_answers_fails_its_answer_and_its_later_words_are_voi
     assert any(isinstance(effect, CancelStage) for effect in talk.effects)
     late = c.RecordSpeech(operation=operation, index=0, epoch=0, last=False, text="Well", pcm=b"")
     assert [type(event) for event in talk.do(late)] == [StageOutputDropped]
+
+
+def test_an_outside_call_that_hangs_is_recorded_as_failed() -> None:
+    talk = Talk(detection=None, must_not_repeat=True)
+    talk.do(c.CreateResponse())
+    operation = talk.active.operation
+    assert [type(event) for event in talk.wait(121_000)] == [EpochAdvanced, EffectFailed, ResponseEnded]
+    assert [failed.operation for failed in talk.all(EffectFailed)] == [operation]
 
 
 def test_a_model_that_goes_on_is_waited_for() -> None:
