@@ -89,3 +89,16 @@ def test_a_piece_of_input_that_such_a_model_fails_at_is_recorded_and_not_given_a
     assert [type(event) for event in talk.do(failed)] == [UnitRefused]
     assert talk.do(failed) == []
     assert talk.state.turns.listened == heard
+
+
+def test_a_failed_recognition_gives_up_no_input_of_a_model_that_hears_continuously() -> None:
+    talk = Talk(hears="continuously")
+    talk.hear(500)
+    talk.hear(256, 10)
+    [recognition] = talk.state.input.recognitions
+    heard_before = talk.state.turns.listened
+    failed = c.RecordFailure(
+        operation=recognition.operation, index=0, epoch=0, last=True, code="busy", message="later"
+    )
+    assert UnitRefused in [type(event) for event in talk.do(failed)]
+    assert talk.state.turns.listened == heard_before
