@@ -11,8 +11,14 @@ Body = dict[str, Any]
 Step = Callable[[Body], Body]
 Upcasts = Mapping[tuple[str, int], Step]
 
-UPCASTS: Upcasts = {}
-"""Empty: no event has changed its meaning since the first release."""
+
+def _frames_sent_1(body: Body) -> Body:
+    """Version 1 told of one response's audio and had no digests."""
+    sent = [body.pop("response"), body.pop("until_sample"), body.pop("first_mono_ns")]
+    return {**body, "audio": [sent]}
+
+
+UPCASTS: Upcasts = {("FramesSent", 1): _frames_sent_1}
 
 
 def upcast(type_: str, version: int, body: Body, *, to: int, steps: Upcasts = UPCASTS) -> Body:

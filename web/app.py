@@ -18,7 +18,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from antiphon import __version__
 from antiphon.actors.host import Identity, SessionHost
 from antiphon.events.segments.log import SegmentLog
-from antiphon.projections.realtime.step import VERSION as REALTIME_VERSION
+from antiphon.projections.dialects import versions
 
 from . import health
 from .auth import Denied, Doorkeeper
@@ -53,7 +53,7 @@ class Server:
             code=__version__,
             boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
             owner=f"antiphon {__version__}",
-            projections={"realtime": REALTIME_VERSION},
+            projections=versions(),
         )
         self.host = SessionHost(self.store, sockets, identity)
         self.realtime = RealtimeRoute(self.host, self.doors, settings, self.metrics)

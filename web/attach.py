@@ -1,16 +1,15 @@
 """One client's connection to a session: projects what the session publishes, and reports what was sent.
 
-It never appends. What its socket accepted it tells the actor: at first audio, then at most every 250 ms
-(together with the client's own audio, where there is some), and when it goes.
+It never appends. What its socket accepted it tells the actor: at first audio, otherwise 250 ms after the
+first frame that is not yet reported (together with the client's own audio, where there is some), and when it
+goes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 
-import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -20,12 +19,14 @@ from antiphon.actors.session import commands
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import ResponseId
 from antiphon.events.vocabulary import CommandRefused, EpochAdvanced, SessionClosed, SessionFailed
+from antiphon.projections.base import frame_number
 from antiphon.projections.realtime import frames as f
 from antiphon.projections.realtime.errors import error
 from antiphon.projections.realtime.items import retrieved
-from antiphon.projections.realtime.step import View, step
+from antiphon.projections.realtime.projection import RealtimeProjection as Realtime
 
 from .outbox import Letter, Outbox
+from .sent import Sent
 
 log = structlog.get_logger(__name__)
 
@@ -45,8 +46,6 @@ CLOSE_CODES = {
 
 _LAST = (SessionClosed, SessionFailed)
 
-_encode = msgspec.json.Encoder().encode
-
 
 class RealtimeAttachment:
     """A plain Realtime client. Implements Sink; everything runs on the loop's thread."""
@@ -57,10 +56,9 @@ class RealtimeAttachment:
         self.expelled = False
         self._refused = refused
         self.hosted: Hosted | None = None
-        self._view = View(attachment=1)
+        self._view = Realtime.begin(1)
         self._replies = 0
-        self._sent: dict[ResponseId, int] = {}
-        self._first: dict[ResponseId, int] = {}
+        self._sent = Sent(Realtime.version)
         self._report_later: asyncio.Handle | None = None
         self._report_due = 0.0
 
@@ -69,24 +67,26 @@ class RealtimeAttachment:
     def publish(self, batch: Sequence[Published]) -> None:
         for published in batch:
             stored = published.stored
-            self._view, frames = step(self._view, stored)
+            self._view, frames = Realtime.step(self._view, stored)
             if type(stored.event) is EpochAdvanced:
-                self.outbox.take_back_audio()
+                self._sent.took_back(self.outbox.take_back_audio())
             elif type(stored.event) is CommandRefused:
                 self._refused(stored.event.code)
-            for frame in frames:
-                self._put(frame, stored, published.payload)
+            for k, frame in enumerate(frames):
+                self._put(frame_number(stored.seq, k), frame, published)
             if type(stored.event) in _LAST:
                 self._close_after(stored)
 
-    def _put(self, frame: f.Frame, stored: Stored, payload: bytes | None) -> None:
+    def _put(self, number: int, frame: f.Frame, published: Published) -> None:
+        stored = published.stored
+        encoded, meaning = Realtime.encode(frame), Realtime.meaning(frame, stored)
         if type(frame) is f.AudioDelta:
-            filled = replace(frame, delta=payload or b"")
+            text = Realtime.encode(replace(frame, delta=published.payload or b""))
             until = getattr(stored.event, "until_sample", 0)
-            letter = Letter(_encode(filled), ResponseId(frame.response_id), until)
-            self.outbox.put(letter)
+            letter = Letter(text, number, encoded, meaning, ResponseId(frame.response_id), until)
         else:
-            self.outbox.put(Letter(_encode(frame)))
+            letter = Letter(encoded, number, encoded, meaning)
+        self.outbox.put(letter)
 
     def _close_after(self, stored: Stored) -> None:
         match stored.event:
@@ -97,14 +97,14 @@ class RealtimeAttachment:
 
     def answer(self, answer: Retrieved) -> None:
         shown = retrieved(answer.entry, answer.state)
-        self.outbox.put(Letter(_encode(f.ItemRetrieved(event_id=self._reply_id(), item=shown))))
+        self.outbox.put(Letter(Realtime.encode(f.ItemRetrieved(event_id=self._reply_id(), item=shown))))
 
     def refuse(self, code: str, message: str, client_event: str | None, parameter: str | None) -> None:
         """An answer that no log holds. A question about a missing item has its own code in this dialect."""
         if code == "item_not_found":
             code = "item_retrieve_invalid_item_id"
         frame = error(self._reply_id(), code, message, param=parameter, client_event=client_event)
-        self.outbox.put(Letter(_encode(frame)))
+        self.outbox.put(Letter(Realtime.encode(frame)))
 
     def abort(self, code: str, message: str) -> None:
         self.expelled = True
@@ -118,14 +118,8 @@ class RealtimeAttachment:
     # --- what the socket took -----------------------------------------------------------------------------
 
     def _took(self, letter: Letter) -> None:
-        """The socket accepted audio. Only noted: the session is told later, outside of its own turn."""
-        response = letter.response
-        if response is None:
-            return
-        first = response not in self._first
-        if first:
-            self._first[response] = time.monotonic_ns()
-        self._sent[response] = letter.until_sample
+        """The socket accepted a frame. Only noted: the session is told later, outside of its own turn."""
+        first = self._sent.took(letter)
         if first and self._report_later is not None:
             self._report_later.cancel()
             self._report_later = None
@@ -140,32 +134,21 @@ class RealtimeAttachment:
 
     def report(self) -> None:
         """Tell the session what was sent since the last report."""
-        reports = self._reports()
-        if self.hosted is not None:
-            for report in reports:
-                self.hosted.ask(self, report)
+        report = self._report()
+        if self.hosted is not None and report is not None:
+            self.hosted.ask(self, report)
 
     def with_report(self, command: commands.AppendAudio) -> commands.AppendAudio:
         """The client's audio, and with it the report if one is due."""
-        if len(self._sent) != 1 or asyncio.get_running_loop().time() < self._report_due:
+        if self._report_later is None or asyncio.get_running_loop().time() < self._report_due:
             return command
-        (report,) = self._reports()
-        return replace(command, sent=report)
+        return replace(command, sent=self._report())
 
-    def _reports(self) -> list[commands.ReportSent]:
+    def _report(self) -> commands.ReportSent | None:
         if self._report_later is not None:
             self._report_later.cancel()
             self._report_later = None
-        sent, self._sent = self._sent, {}
-        return [
-            commands.ReportSent(
-                attachment=0,
-                response=response,
-                until_sample=until,
-                first_mono_ns=self._first[response],
-            )
-            for response, until in sent.items()
-        ]
+        return self._sent.report()
 
     def gone(self, reason: str, code: int | None) -> None:
         """The connection ended: the last report, then the leave."""

@@ -19,9 +19,16 @@ LIMIT_BYTES = 8 * 1024 * 1024
 
 
 class Letter(Struct, frozen=True, gc=False):
-    """One text frame (UTF-8); for audio, what it is audio of and up to where."""
+    """One text frame (UTF-8); for audio, what it is audio of and up to where.
+
+    `number` is the frame's `server_event_seq`, -1 for a reply that no event holds. `encoded` and `meaning`
+    are what the digest of sent frames is made of (projections/base.py).
+    """
 
     text: bytes
+    number: int = -1
+    encoded: bytes = b""
+    meaning: bytes = b""
     response: ResponseId | None = None
     until_sample: int = 0
 
@@ -36,7 +43,8 @@ class Farewell(Struct, frozen=True):
 class Outbox:
     """Filled by the attachment, emptied into the socket.
 
-    `sent` is called for audio when the socket has taken it, maybe from inside `put`: it must only take note.
+    `sent` is called for every numbered frame when the socket has taken it, maybe from inside `put`: it must
+    only take note.
     """
 
     def __init__(self, sent: Callable[[Letter], None]) -> None:
@@ -55,7 +63,7 @@ class Outbox:
             return
         nothing_waits = not self._letters and not self._sending
         if nothing_waits and self.send_now is not None and self.send_now(letter.text):
-            if letter.response is not None:
+            if letter.number >= 0:
                 self._sent(letter)
             return
         self._letters.append(letter)
@@ -66,12 +74,18 @@ class Outbox:
             self.close(1013, "the client reads too slowly")
         self._wake.set()
 
-    def take_back_audio(self) -> None:
+    def take_back_audio(self) -> list[Letter]:
         """Drop audio that is not yet sent: the fence has moved, nobody may hear it any more."""
-        kept = [one for one in self._letters if isinstance(one, Farewell) or one.response is None]
-        if len(kept) != len(self._letters):
-            self._letters = deque(kept)
-            self._bytes = sum(len(one.text) for one in kept if isinstance(one, Letter))
+        kept: deque[Letter | Farewell] = deque()
+        dropped: list[Letter] = []
+        for one in self._letters:
+            if isinstance(one, Farewell) or one.response is None:
+                kept.append(one)
+            else:
+                dropped.append(one)
+                self._bytes -= len(one.text)
+        self._letters = kept
+        return dropped
 
     def abandon(self) -> None:
         """The connection is gone: whatever comes from now on goes nowhere."""
@@ -98,7 +112,7 @@ class Outbox:
                     return
                 self._bytes -= len(one.text)
                 await send(one.text)
-                if one.response is not None:
+                if one.number >= 0:
                     self._sent(one)
             self._sending = False
             self._wake.clear()

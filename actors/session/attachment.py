@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import ClientAttached, ClientDetached, Event, SessionClosed
+from antiphon.events.vocabulary import ClientAttached, ClientDetached, Event, FramesSent, SessionClosed
 
 from .commands import Attach, Detach
 from .state import Attached, Session
@@ -39,5 +39,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return replace(state, attached=Attached(number, number))
         case ClientDetached(attachment=number) if number == state.attached.current:
             return replace(state, attached=replace(state.attached, current=0))
+        case FramesSent(attachment=number, through=through) if number == state.attached.current:
+            return replace(state, attached=replace(state.attached, reported=through))
         case _:
             return state

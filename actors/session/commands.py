@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from antiphon.events.ids import ItemId, Operation, ResponseId
-from antiphon.events.vocabulary import Abilities, Config, Item, TurnDetection
+from antiphon.events.vocabulary import Abilities, AudioSent, Config, Item, TurnDetection
 
 StageRole = Literal["voice", "model"]
 TimerName = Literal["silence", "playout", "stage"]
@@ -79,12 +79,15 @@ class Detach(Command, frozen=True, kw_only=True):
 
 
 class ReportSent(Command, frozen=True, kw_only=True):
-    """An attachment's socket accepted audio of a response up to `until_sample`."""
+    """What an attachment's socket has accepted: see FramesSent, whose members these are."""
 
     attachment: int
-    response: ResponseId
-    until_sample: int
-    first_mono_ns: int
+    through: int
+    projection: int = 0
+    digest: bytes = b""
+    meaning: bytes = b""
+    withheld: tuple[int, ...] = ()
+    audio: tuple[AudioSent, ...] = ()
 
 
 class FireTimer(Command, frozen=True, kw_only=True):

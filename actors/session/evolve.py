@@ -68,7 +68,7 @@ FOLDS: dict[type[Event], tuple[Fold, ...]] = {
     CommandRefused: (limits.fold,),
     ClientAttached: (attachment.fold,),
     ClientDetached: (attachment.fold,),
-    FramesSent: (playback.fold,),
+    FramesSent: (attachment.fold, playback.fold),
     InputAppended: (input.fold,),
     VoiceScored: (voice.fold,),
     SpeechStarted: (voice.fold, input.fold_recognition),

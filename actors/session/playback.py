@@ -11,12 +11,13 @@ built on an undecided history.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from antiphon.events.units import Millis, Moment, Samples, samples_to_ms
 from antiphon.events.vocabulary import (
+    AudioSent,
     AudioSpoken,
     EpochAdvanced,
     Event,
@@ -56,20 +57,28 @@ def record_sent_along(state: Session, command: AppendAudio, at: Moment) -> list[
 
 
 def record_sent(state: Session, command: ReportSent, at: Moment) -> list[Event]:
-    played = state.playback(command.response)
-    if played is None:
-        return []
-    until = min(command.until_sample, played.generated)
-    if until <= played.sent:
+    """A report is a fact if it tells of frames that no earlier one told of."""
+    if command.through <= state.attached.reported:
         return []
     return [
         FramesSent(
             attachment=command.attachment,
-            response=command.response,
-            until_sample=Samples(until),
-            first_mono_ns=command.first_mono_ns,
+            through=command.through,
+            projection=command.projection,
+            digest=command.digest,
+            meaning=command.meaning,
+            withheld=command.withheld,
+            audio=tuple(_within(state, command.audio)),
         )
     ]
+
+
+def _within(state: Session, reported: Iterable[AudioSent]) -> Iterator[AudioSent]:
+    """What is new, and no more of a response than was generated."""
+    for sent in reported:
+        played = state.playback(sent.response)
+        if played is not None and (until := min(sent.until_sample, played.generated)) > played.sent:
+            yield AudioSent(sent.response, Samples(until), sent.first_mono_ns)
 
 
 def acknowledge(state: Session, command: AcknowledgePlayback, at: Moment) -> list[Event]:
@@ -147,14 +156,14 @@ def estimate_played_out(state: Session, at: Moment) -> list[Event]:
     ]
 
 
-def move(played: Played, event: Event) -> Played:
+def move(played: Played, event: Event | AudioSent) -> Played:
     """One response's cursors after an event about it. Commutative: maximum and minimum instead of order."""
     match event:
         case AudioSpoken(until_sample=until):
             return replace(played, generated=max(played.generated, until))
         case TextSpoken(text=text, from_sample=start):
             return replace(played, marks=(*played.marks, Mark(start, text)))
-        case FramesSent(until_sample=until, first_mono_ns=first):
+        case AudioSent(until_sample=until, first_mono_ns=first):
             earliest = first if played.first_mono_ns is None else min(first, played.first_mono_ns)
             return replace(played, sent=max(played.sent, until), first_mono_ns=earliest)
         case PlaybackAcknowledged(heard_ms=heard):
@@ -174,10 +183,14 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
         case ResponseCreated(response=response, item=item, modalities=modalities):
             begun = Played(response, item, audible="audio" in modalities)
             return replace(state, played=(*state.played, begun))
+        case FramesSent(audio=reported):
+            for sent in reported:
+                if (played := state.playback(sent.response)) is not None:
+                    state = put_played(state, move(played, sent))
+            return state
         case (
             AudioSpoken(response=response)
             | TextSpoken(response=response)
-            | FramesSent(response=response)
             | PlaybackAcknowledged(response=response)
             | PlaybackEstimated(response=response)
             | ItemTruncated(response=response)

@@ -142,10 +142,12 @@ class Entry(Struct, frozen=True, gc=False):
 
 
 class Attached(Struct, frozen=True, gc=False):
-    """Connections: the one that may command (0: none) and how many there have been."""
+    """Connections: the one that may command (0: none), how many there have been, and the number of the last
+    frame that the present one has reported as sent."""
 
     current: int = 0
     count: int = 0
+    reported: int = -1
 
 
 class Refusals(Struct, frozen=True, gc=False):

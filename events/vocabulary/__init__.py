@@ -1,6 +1,6 @@
 """Every event there is, by row of the design's table. The name of the class is its type in the log."""
 
-from .attachment import ClientAttached, ClientDetached, FramesSent
+from .attachment import AudioSent, ClientAttached, ClientDetached, FramesSent
 from .base import Event
 from .fence import EpochAdvanced
 from .history import Item, ItemAdded, ItemRemoved, Part, PartKind
@@ -67,6 +67,7 @@ __all__ = [
     "EVENT_TYPES",
     "Abilities",
     "AnswerRouted",
+    "AudioSent",
     "AudioSpoken",
     "ClientAttached",
     "ClientDetached",

@@ -26,14 +26,12 @@ from . import items
 from .errors import error
 from .session import session_object
 
-VERSION = 1
-
 Json = f.Json
 Frames = list[f.Frame]
 AboutResponse = (
     v.TextSpoken
     | v.AudioSpoken
-    | v.FramesSent
+    | v.AudioSent
     | v.PlaybackAcknowledged
     | v.PlaybackEstimated
     | v.ItemTruncated
@@ -225,6 +223,12 @@ def _played(view: View, stored: Stored, event: AboutResponse) -> tuple[View, Fra
     return _moved(view, event)[0], []
 
 
+def _sent(view: View, stored: Stored, event: v.FramesSent) -> tuple[View, Frames]:
+    for sent in event.audio:
+        view, _ = _moved(view, sent)
+    return view, []
+
+
 def _interrupted(view: View, stored: Stored, event: v.EpochAdvanced) -> tuple[View, Frames]:
     speaking = view.speaking
     if speaking is None:
@@ -319,7 +323,7 @@ SHOWS: dict[type[v.Event], Show] = {
     v.TextSpoken: _text,
     v.AudioSpoken: _audio,
     v.EpochAdvanced: _interrupted,
-    v.FramesSent: _played,
+    v.FramesSent: _sent,
     v.PlaybackAcknowledged: _played,
     v.PlaybackEstimated: _played,
     v.ResponseEnded: _ended,

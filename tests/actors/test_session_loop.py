@@ -15,9 +15,10 @@ from antiphon.actors.stages.contract import Output, Said, Scored, StageCommand
 from antiphon.events.ids import Fence, Operation, SessionId
 from antiphon.events.memory import MemoryLog
 from antiphon.events.store import Log
-from antiphon.events.units import Moment
+from antiphon.events.units import Moment, Samples
 from antiphon.events.vocabulary import (
     Abilities,
+    AudioSent,
     CommandRefused,
     Config,
     FramesSent,
@@ -121,7 +122,7 @@ def answered(log: Log, client: Client, abilities: Abilities) -> tuple[SessionLoo
     said = Output(Fence(S, 0, 0, 1), Operation(asked), 1, 0, False, Said("Hi.", bytes(4_800)))
     loop.stage_said("model", said)
     response = next(one.event.response for one in stored if isinstance(one.event, ResponseCreated))
-    report = commands.ReportSent(attachment=0, response=response, until_sample=2_400, first_mono_ns=1)
+    report = commands.ReportSent(attachment=0, through=1, audio=(AudioSent(response, Samples(2_400), 1),))
     return loop, report
 
 
@@ -134,7 +135,7 @@ def test_a_report_may_travel_with_the_clients_audio() -> None:
     *_, heard, sent = [one.event for one in log.read(S)]
     assert isinstance(heard, InputAppended)
     assert isinstance(sent, FramesSent)
-    assert (sent.attachment, sent.until_sample) == (1, 2_400)
+    assert (sent.attachment, sent.audio[0].until_sample) == (1, 2_400)
 
 
 def test_a_report_counts_although_the_audio_it_travelled_with_is_refused() -> None:
@@ -146,4 +147,4 @@ def test_a_report_counts_although_the_audio_it_travelled_with_is_refused() -> No
     *_, refused, sent = [one.event for one in log.read(S)]
     assert isinstance(refused, CommandRefused)
     assert isinstance(sent, FramesSent)
-    assert (sent.attachment, sent.until_sample) == (1, 2_400)
+    assert (sent.attachment, sent.audio[0].until_sample) == (1, 2_400)

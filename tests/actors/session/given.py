@@ -23,9 +23,10 @@ from antiphon.actors.session.timers import timers
 from antiphon.events.codec import decode, encode
 from antiphon.events.envelope import Draft, Stored
 from antiphon.events.ids import ItemId, Operation, ResponseId, SessionId
-from antiphon.events.units import Moment, ms_to_samples, samples_to_ms
+from antiphon.events.units import Moment, Samples, ms_to_samples, samples_to_ms
 from antiphon.events.vocabulary import (
     Abilities,
+    AudioSent,
     AudioSpoken,
     Config,
     Event,
@@ -177,8 +178,13 @@ class Talk:
         played = self.state.playback(response)
         assert played is not None
         first = played.first_mono_ns or self.now_ms * 1_000_000
-        until = ms_to_samples(ms)
-        return self.do(c.ReportSent(attachment=1, response=response, until_sample=until, first_mono_ns=first))
+        return self.do(self.report(response, ms_to_samples(ms), first))
+
+    def report(self, response: ResponseId, until_sample: int, first_mono_ns: int) -> c.ReportSent:
+        """What the attachment says when its socket has accepted a response's audio; numbered as it grows."""
+        order = [*(played.response for played in self.state.played), response].index(response)
+        audio = (AudioSent(response, Samples(until_sample), first_mono_ns),)
+        return c.ReportSent(attachment=1, through=order * 10**9 + until_sample, audio=audio)
 
     def _word(self, operation: Operation, index: int) -> dict[str, Any]:
         return {"operation": operation, "index": index, "epoch": self.state.fence.epoch}

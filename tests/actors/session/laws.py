@@ -69,6 +69,7 @@ def _audio_runs_on(log: Sequence[Stored]) -> None:
     ends: dict[str, int] = {}
     sent: dict[str, int] = {}
     appended = committed = 0
+    reported = -1
     for event in (stored.event for stored in log):
         match event:
             case v.AudioSpoken(response=response, samples=samples, until_sample=until):
@@ -76,9 +77,14 @@ def _audio_runs_on(log: Sequence[Stored]) -> None:
                 ends[response] = until
             case v.TextSpoken(response=response, from_sample=start):
                 assert start == ends.get(response, 0)
-            case v.FramesSent(response=response, until_sample=until):
-                assert sent.get(response, 0) < until <= ends.get(response, 0)
-                sent[response] = until
+            case v.FramesSent(through=through, audio=audio):
+                assert through > reported
+                reported = through
+                for one in audio:
+                    assert sent.get(one.response, 0) < one.until_sample <= ends.get(one.response, 0)
+                    sent[one.response] = one.until_sample
+            case v.ClientAttached():
+                reported = -1
             case (
                 v.PlaybackAcknowledged(response=response, heard_ms=ms)
                 | v.PlaybackEstimated(response=response, heard_ms=ms)

@@ -115,8 +115,7 @@ def report_sent(talk: Talk, n: int) -> None:
     if talk.state.played:
         response = some_response(talk, n)
         first = talk.now_ms * 1_000_000
-        until = ms_to_samples(200 * (1 + n))
-        talk.do(c.ReportSent(attachment=1, response=response, until_sample=until, first_mono_ns=first))
+        talk.do(talk.report(response, ms_to_samples(200 * (1 + n)), first))
 
 
 def some_response(talk: Talk, n: int) -> ResponseId:

@@ -35,9 +35,10 @@ from antiphon.events.memory import MemoryLog
 from antiphon.events.segments.files import Files
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect, Lease, Log
-from antiphon.events.units import Moment
+from antiphon.events.units import Moment, Samples
 from antiphon.events.vocabulary import (
     Abilities,
+    AudioSent,
     CommandRefused,
     Config,
     Item,
@@ -375,7 +376,7 @@ def spoken(stand: Stand) -> None:
     response = next(
         stored.event.response for stored in stand.stored if isinstance(stored.event, ResponseCreated)
     )
-    stand.ask(c.ReportSent(attachment=0, response=response, until_sample=2_400, first_mono_ns=1_000))
+    stand.ask(c.ReportSent(attachment=0, through=1, audio=(AudioSent(response, Samples(2_400), 1_000),)))
 
 
 def test_a_timer_is_armed_as_soon_as_the_state_asks_for_it_and_again_by_the_next_writer(

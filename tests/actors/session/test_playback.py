@@ -16,6 +16,7 @@ from antiphon.actors.session.state import Mark, Played
 from antiphon.events.ids import ItemId, ResponseId
 from antiphon.events.units import Millis, Samples, ms_to_samples, samples_to_ms
 from antiphon.events.vocabulary import (
+    AudioSent,
     Event,
     FramesSent,
     Item,
@@ -253,7 +254,7 @@ def test_reports_of_what_was_sent_may_repeat_and_never_exceed_what_was_generated
     talk.do(c.CreateResponse())
     talk.say("one", 1_000)
     assert names(talk.send(5_000)) == ["FramesSent"]
-    assert talk.all(FramesSent)[-1].until_sample == ms_to_samples(1_000)
+    assert talk.all(FramesSent)[-1].audio[0].until_sample == ms_to_samples(1_000)
     assert talk.send(5_000) == []
     assert talk.send(400) == []
 
@@ -261,13 +262,7 @@ def test_reports_of_what_was_sent_may_repeat_and_never_exceed_what_was_generated
 def test_the_first_report_dates_the_response_and_a_later_one_does_not_move_it() -> None:
     talk, response = answered(4_000, sent=200)
     talk.now_ms += 1_000
-    report = c.ReportSent(
-        attachment=1,
-        response=response,
-        until_sample=ms_to_samples(4_000),
-        first_mono_ns=talk.moment.mono_ns,
-    )
-    talk.do(report)
+    talk.do(talk.report(response, ms_to_samples(4_000), talk.moment.mono_ns))
     assert names(talk.wait(3_000)) == ["PlaybackEstimated"]
 
 
@@ -345,14 +340,7 @@ MOVES = st.lists(
         MS.map(lambda ms: PlaybackAcknowledged(response=RESPONSE, heard_ms=Millis(ms))),
         MS.map(lambda ms: PlaybackEstimated(response=RESPONSE, heard_ms=Millis(ms))),
         MS.map(lambda ms: ItemTruncated(item=ItemId("i"), response=RESPONSE, audio_end_ms=Millis(ms))),
-        st.tuples(MS, MS).map(
-            lambda t: FramesSent(
-                attachment=1,
-                response=RESPONSE,
-                until_sample=Samples(ms_to_samples(t[0])),
-                first_mono_ns=t[1] * 1_000_000,
-            )
-        ),
+        st.tuples(MS, MS).map(lambda t: AudioSent(RESPONSE, Samples(ms_to_samples(t[0])), t[1] * 1_000_000)),
     ),
     max_size=8,
 )

@@ -228,8 +228,8 @@ class Checker:
                 case v.AudioSpoken(response=response, until_sample=until):
                     generated[response] = until
                     due.discard(response)
-                case v.FramesSent(response=response, until_sample=until) if until == generated[response]:
-                    due.add(response)
+                case v.FramesSent(audio=audio):
+                    due |= {sent.response for sent in audio if sent.until_sample == generated[sent.response]}
                 case v.PlaybackEstimated(response=response):
                     due.discard(response)
                 case v.PlaybackAcknowledged(response=response) | v.ItemTruncated(response=response):

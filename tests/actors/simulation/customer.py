@@ -10,6 +10,7 @@ from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands as c
 from antiphon.events import vocabulary as v
 from antiphon.events.ids import ItemId, ResponseId
+from antiphon.events.units import Samples
 
 from .far_end import LOUD, SCORED
 
@@ -20,7 +21,7 @@ class Attendance:
     def __init__(self, number_of_life: int) -> None:
         self.life = number_of_life
         self.seen: list[Published] = []
-        self.unsent: deque[tuple[ResponseId, int]] = deque()
+        self.unsent: deque[tuple[int, ResponseId, Samples]] = deque()
         """Audio that the socket has not accepted yet."""
         self.outgoing: deque[c.Command] = deque()
         self.answers: list[Retrieved] = []
@@ -43,7 +44,7 @@ class Attendance:
             assert self.aborted is None, "shown after the abort"
             self.seen.append(one)
             if isinstance(event, v.AudioSpoken):
-                self.unsent.append((event.response, event.until_sample))
+                self.unsent.append((seq, event.response, event.until_sample))
             elif isinstance(event, v.EpochAdvanced):
                 self.unsent.clear()
 

@@ -23,7 +23,7 @@ from antiphon.events.memory import MemoryLog
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Log
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import Abilities, Config, TurnDetection
+from antiphon.events.vocabulary import Abilities, AudioSent, Config, TurnDetection
 from antiphon.events.wavering import Fate
 
 from .checker import Checker
@@ -267,10 +267,9 @@ class World:
         attendance = self.process.attendance
         for _ in range(self.rng.randint(1, 3)):
             if attendance.unsent:
-                response, until = attendance.unsent.popleft()
-        report = c.ReportSent(
-            attachment=0, response=response, until_sample=until, first_mono_ns=self.moment.mono_ns
-        )
+                number, response, until = attendance.unsent.popleft()
+        audio = (AudioSent(response, until, self.moment.mono_ns),)
+        report = c.ReportSent(attachment=0, through=number, audio=audio)
         self.process.tell(Ask(attendance, report))
 
     def _fire_timer(self) -> None:

@@ -1,0 +1,15 @@
+"""The dialects there are, by the name that ClientAttached records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .base import Projection
+from .realtime.projection import RealtimeProjection
+
+DIALECTS: Mapping[str, Projection] = {"realtime": RealtimeProjection()}
+
+
+def versions() -> dict[str, int]:
+    """What WriterOpened records: the version of each dialect's projection."""
+    return {name: projection.version for name, projection in DIALECTS.items()}
