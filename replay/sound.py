@@ -1,0 +1,172 @@
+"""A conversation as people heard it: stereo at 24 kHz, left the user, right what was played to the user.
+
+The user's audio lies where it arrived: a piece that has just been spoken when it comes is placed so that it
+ends then. Pieces follow each other without a gap while they come in time, give or take what networks do
+(`JITTER`); a client that sends faster than one speaks is placed piece behind piece; silence stands where
+nothing came. An answer begins where its first audio was handed to the client's socket, and goes as far as
+the user heard of it (see actors/session/heard.py), or to its end where that is asked for.
+"""
+
+from __future__ import annotations
+
+import wave
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from antiphon.actors.session.evolve import refold
+from antiphon.actors.session.heard import heard_ms
+from antiphon.actors.session.state import Played, Session
+from antiphon.events.envelope import BlobRef, Stored
+from antiphon.events.ids import ResponseId, SessionId
+from antiphon.events.store import Log
+from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE, ms_to_samples, samples_to_ms
+from antiphon.events.vocabulary import AudioSpoken, FramesSent, InputAppended
+
+from .timeline import Timeline
+
+JITTER = ms_to_samples(200)
+"""A piece that comes later than that after the one before it was not spoken right after it."""
+WINDOW = SAMPLE_RATE
+"""Samples that are mixed at a time."""
+LONGEST = (2**32 - 64) // (2 * BYTES_PER_SAMPLE)
+"""Samples of each channel that a WAV file can hold: twelve hours."""
+
+Pcm = NDArray[np.int16]
+
+
+class TooLong(Exception):
+    """The conversation is longer than a WAV file can be."""
+
+    code = "too_long"
+
+    def __init__(self, samples: int) -> None:
+        hours = samples / SAMPLE_RATE / 3600
+        super().__init__(
+            f"{hours:.1f} hours do not fit into a WAV file; {LONGEST / SAMPLE_RATE / 3600:.1f} do"
+        )
+
+
+class Piece(Struct, frozen=True, gc=False):
+    """Audio of one event, and where it lies: its first `samples` samples begin at `start`."""
+
+    start: int
+    samples: int
+    blob: BlobRef
+
+
+class Placed(Struct, frozen=True):
+    """Everything that is to be heard, each channel in order of its beginning."""
+
+    user: tuple[Piece, ...]
+    played: tuple[Piece, ...]
+
+    @property
+    def samples(self) -> int:
+        """Where the last sound ends."""
+        return max((piece.start + piece.samples for piece in (*self.user, *self.played)), default=0)
+
+
+def place(events: Iterable[Stored], session: SessionId, *, generated: bool = False) -> Placed:
+    """Lay out a life's audio by its events alone. `generated`: also what nobody heard."""
+    timeline, state = Timeline(), Session(session)
+    user: list[Piece] = []
+    spoken: dict[ResponseId, list[Piece]] = {}
+    sent: dict[ResponseId, int] = {}
+    made: dict[ResponseId, int] = {}
+    for stored in events:
+        timeline.pass_(stored)
+        state = refold(state, stored)
+        arrived = timeline.place(stored.at.mono_ns)
+        match stored.event:
+            case InputAppended(samples=samples) if stored.blob is not None:
+                user.append(Piece(_follow(user, arrived - samples), samples, stored.blob))
+            case AudioSpoken(response=response, samples=samples, until_sample=until) if stored.blob:
+                spoken.setdefault(response, []).append(Piece(until - samples, samples, stored.blob))
+                made.setdefault(response, arrived)
+            case FramesSent(audio=reported):
+                for one in reported:
+                    sent.setdefault(one.response, timeline.place(one.first_mono_ns))
+    begins = made | sent if generated else sent
+    return Placed(tuple(user), tuple(_answers(state, spoken, begins, generated)))
+
+
+def _follow(before: list[Piece], start: int) -> int:
+    """Where a piece begins that by its arrival would begin at `start`."""
+    end = before[-1].start + before[-1].samples if before else 0
+    return start if start - end > JITTER or (not before and start > 0) else end
+
+
+def _answers(
+    state: Session, spoken: dict[ResponseId, list[Piece]], begins: dict[ResponseId, int], generated: bool
+) -> list[Piece]:
+    pieces = []
+    for played in state.played:
+        begin = begins.get(played.response)
+        if begin is None:
+            continue
+        limit = played.generated if generated else heard_samples(played, state.mono_ns)
+        for piece in spoken.get(played.response, ()):
+            samples = min(piece.samples, limit - piece.start)
+            if samples > 0:
+                pieces.append(Piece(begin + piece.start, samples, piece.blob))
+    return sorted(pieces, key=lambda piece: piece.start)
+
+
+def heard_samples(played: Played, mono_ns: int) -> int:
+    """How much of an answer was heard, in samples on its own clock. Whole milliseconds, unless it is all."""
+    heard = heard_ms(played, mono_ns)
+    return played.generated if heard >= samples_to_ms(played.generated) else ms_to_samples(heard)
+
+
+def write_wav(placed: Placed, payload: Callable[[BlobRef], bytes], to: IO[bytes]) -> None:
+    """Write the WAV file, a second at a time; `to` need not be able to seek.
+
+    `payload` reads an event's audio; what it raises is passed on. Raises TooLong before anything is written.
+    """
+    samples = placed.samples
+    if samples > LONGEST:
+        raise TooLong(samples)
+    with wave.open(to, "wb") as file:
+        file.setparams((2, BYTES_PER_SAMPLE, SAMPLE_RATE, samples, "NONE", "not compressed"))
+        left, right = _mixed(placed.user, payload), _mixed(placed.played, payload)
+        for start in range(0, samples, WINDOW):
+            stereo = np.stack((next(left), next(right)), axis=1)
+            file.writeframesraw(stereo[: samples - start].astype("<i2").tobytes())
+
+
+def _mixed(pieces: Iterable[Piece], payload: Callable[[BlobRef], bytes]) -> Iterator[Pcm]:
+    """One channel, window by window, for ever. Only what sounds in a window is held."""
+    waiting = iter(pieces)
+    coming = next(waiting, None)
+    sounding: list[tuple[int, Pcm]] = []
+    start = 0
+    while True:
+        end = start + WINDOW
+        while coming is not None and coming.start < end:
+            pcm = np.frombuffer(payload(coming.blob), dtype="<i2")[: coming.samples]
+            sounding.append((coming.start, pcm.astype(np.int16)))
+            coming = next(waiting, None)
+        yield _window(sounding, start)
+        sounding = [(begin, pcm) for begin, pcm in sounding if begin + len(pcm) > end]
+        start = end
+
+
+def _window(sounding: list[tuple[int, Pcm]], start: int) -> Pcm:
+    """What sounds from `start` for a window. Answers that overlap are added; louder than full is cut."""
+    total = np.zeros(WINDOW, np.int32)
+    for begin, pcm in sounding:
+        first, last = max(begin, start), min(begin + len(pcm), start + WINDOW)
+        total[first - start : last - start] += pcm[first - begin : last - begin]
+    return np.clip(total, -(2**15), 2**15 - 1).astype(np.int16)
+
+
+def write_conversation(
+    log: Log, session: SessionId, to: IO[bytes], *, incarnation: int | None = None, generated: bool = False
+) -> None:
+    """The sound of one life of a session. Raises LogError (also Erased), TooLong."""
+    placed = place(log.read(session, incarnation=incarnation), session, generated=generated)
+    write_wav(placed, lambda ref: log.read_blob(session, ref, incarnation=incarnation), to)

@@ -1,0 +1,33 @@
+"""When things happened, as samples on one clock that begins with the session's first event.
+
+Monotonic time counts while somebody hosts the session. What passed between two writers is left out: nobody
+spoke to anybody then, and monotonic times of another boot mean nothing here.
+"""
+
+from __future__ import annotations
+
+from antiphon.events.envelope import Stored
+from antiphon.events.units import SAMPLE_RATE
+from antiphon.events.vocabulary import WriterOpened
+
+_NS = 1_000_000_000
+
+
+class Timeline:
+    """Told every event in order; then knows the place of any moment of the present writer."""
+
+    def __init__(self) -> None:
+        self._zero_ns: int | None = None
+        self._last_ns = 0
+
+    def pass_(self, stored: Stored) -> None:
+        mono_ns = stored.at.mono_ns
+        if self._zero_ns is None:
+            self._zero_ns = mono_ns
+        elif type(stored.event) is WriterOpened:
+            self._zero_ns += mono_ns - self._last_ns
+        self._last_ns = mono_ns
+
+    def place(self, mono_ns: int) -> int:
+        """The sample at `mono_ns`; 0 for what is said to have been before the beginning."""
+        return max(mono_ns - (self._zero_ns or 0), 0) * SAMPLE_RATE // _NS

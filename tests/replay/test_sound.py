@@ -1,0 +1,200 @@
+"""What a conversation sounded like, sample by sample."""
+
+from __future__ import annotations
+
+import io
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from antiphon.events.errors import Corrupt
+from antiphon.events.memory import MemoryLog
+from antiphon.events.segments.log import SegmentLog
+from antiphon.events.store import Expect
+from antiphon.events.units import SAMPLE_RATE
+from antiphon.replay import sound
+from antiphon.replay.sound import LONGEST, Piece, Placed, TooLong, write_conversation, write_wav
+
+from .calls import Call, samples_of, tone
+
+MS = SAMPLE_RATE // 1000
+Channel = NDArray[np.int16]
+
+
+@pytest.fixture
+def call() -> Call:
+    return Call(MemoryLog())
+
+
+def heard(call: Call, *, generated: bool = False) -> tuple[Channel, Channel]:
+    """Left and right of the call's WAV file."""
+    file = io.BytesIO()
+    write_conversation(call.log, call.session, file, generated=generated)
+    with wave.open(io.BytesIO(file.getvalue())) as read:
+        assert (read.getnchannels(), read.getsampwidth(), read.getframerate()) == (2, 2, SAMPLE_RATE)
+        frames = read.readframes(read.getnframes())
+        assert read.getnframes() * 4 == len(frames)
+    stereo = np.frombuffer(frames, "<i2").reshape(-1, 2)
+    return stereo[:, 0].astype(np.int16), stereo[:, 1].astype(np.int16)
+
+
+def only(channel: Channel, *placed: tuple[int, bytes]) -> None:
+    """Exactly these sounds lie at these samples, and silence everywhere else."""
+    wanted = np.zeros(len(channel), np.int16)
+    for start, pcm in placed:
+        wanted[start : start + len(pcm) // 2] = samples_of(pcm)
+    np.testing.assert_array_equal(channel, wanted)
+
+
+def test_the_user_is_on_the_left_where_the_audio_arrived_and_the_answer_on_the_right_where_it_was_sent(
+    call: Call,
+) -> None:
+    asked, answered = tone(100 * MS, 300), tone(3_000 * MS, 700)
+    call.hear(500, asked)  # spoken from 400 on
+    call.answer(510)
+    call.speak(600, answered)
+    call.sent(620, 3_000 * MS, first_ms=610)
+    call.end_answer(630)
+    call.heard(4_000, 3_000)
+    call.hang_up(5_000)
+    left, right = heard(call)
+    only(left, (400 * MS, asked))
+    only(right, (610 * MS, answered))
+    assert len(right) == 3_610 * MS
+
+
+def test_only_what_was_heard_of_an_answer_is_heard_again(call: Call) -> None:
+    answered = tone(1_000 * MS)
+    call.answer(0)
+    for start in range(0, 1_000, 100):
+        call.speak(10, answered[start * MS * 2 : (start + 100) * MS * 2])
+    call.sent(20, 1_000 * MS, first_ms=20)
+    call.end_answer(30, outcome="cancelled", reason="turn_detected")
+    call.truncate(300, 250)
+    call.hang_up(400)
+    _, right = heard(call)
+    only(right, (20 * MS, answered[: 250 * MS * 2]))
+    assert len(right) == 270 * MS
+    _, everything = heard(call, generated=True)
+    only(everything, (20 * MS, answered))
+
+
+def test_an_answer_that_was_never_sent_is_heard_only_where_everything_generated_is_asked_for(
+    call: Call,
+) -> None:
+    call.answer(0)
+    call.speak(40, tone(100 * MS))
+    call.end_answer(50)
+    call.hang_up(60)
+    left, right = heard(call)
+    assert len(left) == len(right) == 0
+    _, everything = heard(call, generated=True)
+    only(everything, (40 * MS, tone(100 * MS)))
+
+
+def test_pieces_that_come_in_time_follow_each_other_without_a_gap(call: Call) -> None:
+    spoken = tone(400 * MS)
+    late = (0, 30, -20, 45)  # what the network did to each
+    for n, ms in enumerate(late):
+        call.hear(1_100 + 100 * n + ms, spoken[n * 100 * MS * 2 : (n + 1) * 100 * MS * 2])
+    call.hang_up(2_000)
+    left, _ = heard(call)
+    only(left, (1_000 * MS, spoken))
+
+
+def test_a_pause_of_the_client_is_silence_and_haste_is_not_an_overlap(call: Call) -> None:
+    first, second, hurried = tone(100 * MS, 300), tone(100 * MS, 500), tone(2_000 * MS, 700)
+    call.hear(100, first)
+    call.hear(1_000, second)  # a long time nothing, then what was spoken from 900 on
+    call.hear(1_010, hurried)  # two seconds in ten milliseconds
+    call.hang_up(2_000)
+    left, _ = heard(call)
+    only(left, (0, first), (900 * MS, second), (1_000 * MS, hurried))
+
+
+def test_answers_that_overlap_are_mixed_and_what_is_too_loud_is_cut(call: Call) -> None:
+    loud = np.full(100 * MS, 30_000, "<i2").tobytes()
+    for response, at in (("resp_1", 0), ("resp_2", 50)):
+        call.answer(at, response)
+        call.speak(at, loud, response)
+        call.sent(at, 100 * MS, first_ms=at, response=response)
+        call.end_answer(at, response)
+        call.heard(200, 100, response)
+    call.hang_up(300)
+    _, right = heard(call)
+    assert set(right[: 50 * MS]) == set(right[100 * MS :]) == {30_000}
+    assert set(right[50 * MS : 100 * MS]) == {32_767}
+
+
+def test_time_in_which_nobody_hosted_the_session_is_left_out(call: Call) -> None:
+    call.hear(100, tone(100 * MS, 300))
+    call.log.release(call.lease)
+    call.open(Expect.RESUME, boot="another boot", at_ms=10_000_000)
+    call.hear(10_000_400, tone(100 * MS, 500))
+    call.hang_up(10_000_500)
+    left, _ = heard(call)
+    only(left, (0, tone(100 * MS, 300)), (400 * MS, tone(100 * MS, 500)))
+
+
+def test_a_life_is_read_by_its_own_blobs() -> None:
+    log = MemoryLog()
+    first = Call(log)
+    first.hear(100, tone(100 * MS, 300))
+    first.hang_up(200)
+    second = Call(log)
+    second.hear(200, tone(200 * MS, 500))
+    second.hang_up(300)
+    left, _ = heard(second)
+    only(left, (0, tone(200 * MS, 500)))
+    earlier = io.BytesIO()
+    write_conversation(log, first.session, earlier, incarnation=0)
+    assert len(earlier.getvalue()) == 44 + 100 * MS * 4
+
+
+def test_what_is_longer_than_a_wav_file_is_refused_before_anything_is_written(call: Call) -> None:
+    call.hear(100, tone(100))
+    [stored] = [one for one in call.log.read(call.session) if one.blob is not None]
+    assert stored.blob is not None
+    placed = Placed((Piece(LONGEST, 1, stored.blob),), ())
+    file = io.BytesIO()
+    with pytest.raises(TooLong, match=r"12\.4 hours"):
+        write_wav(placed, lambda ref: b"", file)
+    assert file.getvalue() == b""
+
+
+def test_a_damaged_payload_is_no_sound(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path, deliver=lambda call: call())
+    call = Call(log)
+    call.hear(100, tone(100 * MS))
+    call.hang_up(200)
+    [blobs] = tmp_path.glob("sessions/*/*/0/audio.blob")
+    content = bytearray(blobs.read_bytes())
+    content[100] ^= 1
+    blobs.write_bytes(content)
+    with pytest.raises(Corrupt):
+        write_conversation(log, call.session, io.BytesIO())
+
+
+def test_however_long_a_call_is_no_more_than_a_moment_of_it_is_held(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every payload is let go before the one that begins two windows later is read."""
+    piece = tone(SAMPLE_RATE // 2)
+    for n in range(40):
+        call.hear(500 * (n + 1), piece)
+    call.hang_up(30_000)
+    placed = sound.place(call.log.read(call.session), call.session)
+    written = io.BytesIO()
+    read_at: list[int] = []
+
+    def payload(ref: object) -> bytes:
+        read_at.append(written.tell())
+        return piece
+
+    write_wav(placed, payload, written)
+    behind = [n * len(piece) * 2 - at for n, at in enumerate(read_at)]
+    assert len(read_at) == 40
+    assert max(behind) <= 2 * sound.WINDOW * 4
