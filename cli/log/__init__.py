@@ -1,0 +1,26 @@
+"""`antiphon log`: what the logs hold, for people and (--json) for programs. Needs no running server.
+
+Exit codes of every command: 0 done; 1 it could not be done, and why is said on stderr; 2 wrong usage; 3 a log
+is damaged, and where is said; 130 stopped with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import click
+
+from .ls import ls
+from .show import show
+
+
+@click.group()
+def log() -> None:
+    """Look at sessions' event logs, take them along, and erase them.
+
+    No command needs a running server, and all but erase and salvage leave the logs as they are.
+
+    Exit codes: 0 done, 1 could not be done, 2 wrong usage, 3 a log is damaged, 130 stopped with Ctrl-C.
+    """
+
+
+for command in (ls, show):
+    log.add_command(command)

@@ -1,0 +1,85 @@
+"""The store that a command looks at, what all commands have in common, and how they fail."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from antiphon.events.segments.log import SegmentLog
+
+COULD_NOT, DAMAGED, INTERRUPTED = 1, 3, 130
+
+DATA = click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default="antiphon-data",
+    envvar="ANTIPHON_DATA",
+    show_default=True,
+    help="Where the sessions' logs are kept.",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+LIFE = click.option(
+    "--life",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Which life of the session, where its id was used again; the latest unless told.",
+)
+
+
+def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The ids a shell offers: names of folders, whatever lies in them. Nothing is opened."""
+    data = Path(ctx.params.get("data") or os.environ.get("ANTIPHON_DATA") or "antiphon-data")
+    with contextlib.suppress(OSError):
+        names = sorted({path.name for path in data.glob("sessions/*/*")})
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return []
+
+
+SESSION = click.argument("session", shell_complete=complete)
+
+
+def open_store(data: Path) -> SegmentLog:
+    """The store, opened for reading: nothing is appended, so nothing needs a loop."""
+    from antiphon.events.errors import LogError
+    from antiphon.events.segments.log import SegmentLog
+    from antiphon.web import logs
+
+    logs.configure("warning")  # to stderr: what is printed may be read by a program
+    if not (data / "STORE").exists():
+        raise click.ClickException(f"{data} holds no logs; name the server's folder with --data")
+    try:
+        return SegmentLog(data, deliver=lambda call: call())
+    except (LogError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Say what a store answers instead of what was asked for, and end with the exit code for that."""
+    from antiphon.events.errors import Corrupt, LogError
+
+    try:
+        yield
+    except Corrupt as error:
+        click.echo(f"damaged: {error}", err=True)
+        sys.exit(DAMAGED)
+    except LogError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        fail(f"{error}{hint}")
+    except OSError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def fail(message: str) -> NoReturn:
+    raise click.ClickException(message)
