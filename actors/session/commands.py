@@ -10,7 +10,15 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from antiphon.events.ids import ItemId, Operation, ResponseId
-from antiphon.events.vocabulary import Abilities, AudioSent, Config, Item, TurnDetection
+from antiphon.events.vocabulary import (
+    Abilities,
+    AudioSent,
+    Config,
+    Item,
+    Overlap,
+    PlaybackPolicy,
+    TurnDetection,
+)
 
 StageRole = Literal["voice", "model"]
 TimerName = Literal["silence", "playout", "stage"]
@@ -54,6 +62,13 @@ class Configure(Command, frozen=True, kw_only=True):
     transcription: bool | UnsetType = UNSET
     max_output_tokens: int | UnsetType | None = UNSET
     temperature: float | UnsetType | None = UNSET
+    model: str | UnsetType = UNSET
+    auto_response: bool | UnsetType = UNSET
+    overlap: Overlap | UnsetType | None = UNSET
+    playback: PlaybackPolicy | UnsetType = UNSET
+    tools: tuple[dict[str, Any], ...] | UnsetType = UNSET
+    tool_choice: Any = UNSET
+    engine: dict[str, Any] | UnsetType = UNSET
     echo: dict[str, Any] = {}
 
 
@@ -99,18 +114,46 @@ class FireTimer(Command, frozen=True, kw_only=True):
 # --- input ------------------------------------------------------------------------------------------------
 
 
-class AppendAudio(Command, frozen=True, kw_only=True):
-    """PCM of the user: mono signed 16-bit little-endian, 24 kHz, whole samples.
+class Image(Struct, frozen=True):
+    """An image file as it came."""
 
-    `sent` is a report that was due: together the two are one append to the log.
+    media_type: Literal["image/jpeg", "image/png"]
+    data: bytes
+
+
+class OverlapHints(Struct, frozen=True, kw_only=True):
+    """What a client says of audio that it sends over an answer."""
+
+    action: Literal["barge_in", "listen", "drop"] | None = None
+    force_barge_in: bool = False
+    force_listen: bool = False
+    transcript: str = ""
+
+
+class AppendAudio(Command, frozen=True, kw_only=True):
+    """PCM of the user: mono signed 16-bit little-endian, 24 kHz, whole samples; and what was seen meanwhile.
+
+    `speech`: the client's verdict, or that of its loudness; None where nobody judged. `sent` is a report that
+    was due: together they are one append to the log.
     """
 
     pcm: bytes
+    speech: bool | None = None
+    images: tuple[Image, ...] = ()
+    hints: OverlapHints | None = None
     sent: ReportSent | None = None
 
 
 class CommitInput(Command, frozen=True, kw_only=True):
-    """Make the uncommitted audio the user's item."""
+    """Make the uncommitted audio the user's item.
+
+    `respond`: whether to answer it; None: as the session is configured. `speech=False`: nothing was said.
+    `any_length`: audio that was given to the stage already, or less than 100 ms, may be committed.
+    """
+
+    respond: bool | None = None
+    speech: bool | None = None
+    any_length: bool = False
 
 
 class ClearInput(Command, frozen=True, kw_only=True):
@@ -128,6 +171,8 @@ class CreateResponse(Command, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     metadata: dict[str, str] | None = None
     in_history: bool = True
+    voice: str | None = None
+    temperature: float | None = None
 
 
 class CancelResponse(Command, frozen=True, kw_only=True):
@@ -140,11 +185,52 @@ class CancelResponse(Command, frozen=True, kw_only=True):
     response: ResponseId | None = None
 
 
-class AcknowledgePlayback(Command, frozen=True, kw_only=True):
-    """The client's user has heard this much of a response. Late, repeated and disordered ones are fine."""
+class BargeIn(Command, frozen=True, kw_only=True):
+    """The user breaks in: the answer is cut off, and uncommitted input is thrown away."""
 
-    response: ResponseId
+
+class CancelInput(Command, frozen=True, kw_only=True):
+    """Throw the uncommitted audio away, and cut off what is being said."""
+
+
+class ClearOutput(Command, frozen=True, kw_only=True):
+    """The client throws away audio that it has not played: of the named response, or of the latest."""
+
+    response: ResponseId | None = None
+
+
+class AppendText(Command, frozen=True, kw_only=True):
+    """The user wrote something while talking."""
+
+    text: str
+
+
+class SignalTurn(Command, frozen=True, kw_only=True):
+    """How a client sees the turn; passed on, never obeyed."""
+
+    event: str
+    payload: dict[str, Any] = {}
+
+
+class AcknowledgeEvents(Command, frozen=True, kw_only=True):
+    """The client has every frame up to this number. Refused when there is no such frame."""
+
+    attachment: int
+    through: int
+
+
+class AcknowledgePlayback(Command, frozen=True, kw_only=True):
+    """The client's user has heard this much of a response. Late, repeated and disordered ones are fine.
+
+    Named by `response`, by its `item`, by both (which must agree), or by neither: then the response that is
+    being played. `truncate`: nothing after it will be heard.
+    """
+
     heard_ms: int
+    response: ResponseId | None = None
+    item: ItemId | None = None
+    played_ms: int | None = None
+    truncate: bool = False
 
 
 class TruncateItem(Command, frozen=True, kw_only=True):
@@ -156,10 +242,14 @@ class TruncateItem(Command, frozen=True, kw_only=True):
 
 
 class AddItem(Command, frozen=True, kw_only=True):
-    """Put an item into the conversation, after `previous`; "" is the end, None the very beginning."""
+    """Put an item into the conversation, after `previous`; "" is the end, None the very beginning.
+
+    `images` belong to the item's input_image parts, in order.
+    """
 
     item: Item
     previous: ItemId | None = ItemId("")
+    images: tuple[Image, ...] = ()
 
 
 class RemoveItem(Command, frozen=True, kw_only=True):
@@ -175,7 +265,7 @@ class RecordStage(Command, frozen=True, kw_only=True):
     """A stage took the session in, would not, let it go, or died."""
 
     stage: StageRole
-    what: Literal["opened", "refused", "released", "lost"]
+    what: Literal["opened", "refused", "released", "lost", "configured", "config_refused"]
     engine: str = ""
     code: str = ""
     message: str = ""
@@ -220,6 +310,20 @@ class RecordSpeech(StageWord, frozen=True, kw_only=True):
 
 class RecordConsumed(StageWord, frozen=True, kw_only=True):
     """A piece of input was heard and nothing is said of it."""
+
+    reason: str = "model_listen"
+
+
+class RecordTurnEnd(StageWord, frozen=True, kw_only=True):
+    """The model ended its turn."""
+
+
+class RecordCall(StageWord, frozen=True, kw_only=True):
+    """The model calls a function of the client's."""
+
+    call_id: str
+    name: str
+    arguments: str
 
 
 class RecordMeasure(StageWord, frozen=True, kw_only=True):

@@ -82,13 +82,13 @@ def _within(state: Session, reported: Iterable[AudioSent]) -> Iterator[AudioSent
 
 
 def acknowledge(state: Session, command: AcknowledgePlayback, at: Moment) -> list[Event]:
-    played = state.playback(command.response)
+    played = None if command.response is None else state.playback(command.response)
     if played is None:
         raise ItemNotFound(f"no response {command.response}", parameter="response_id")
     heard = min(max(command.heard_ms, 0), samples_to_ms(played.generated))
     if played.acknowledged_ms is not None and heard <= played.acknowledged_ms:
         return []
-    return [PlaybackAcknowledged(response=command.response, heard_ms=Millis(heard))]
+    return [PlaybackAcknowledged(response=played.response, heard_ms=Millis(heard))]
 
 
 def truncate_item(state: Session, command: TruncateItem, at: Moment) -> list[Event]:

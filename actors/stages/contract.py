@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from antiphon.events.ids import Fence, Operation, SessionId
 
-CONTRACT_VERSION = 1
+CONTRACT_VERSION = 2
 
 
 class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -40,6 +40,21 @@ class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_sessions: int = 1
     must_not_repeat: bool = False
     """Answers call something outside; EffectStarted must precede them and a crash never repeats them."""
+    unit_ms: int = 0
+    """Input comes in units of exactly this length, one at a time; 0: in pieces as they come."""
+    sees: bool = False
+    """Takes images with its input."""
+    reads: bool = True
+    """Takes text items of the user."""
+    calls_tools: bool = False
+    confirms_config: bool = False
+    """A changed configuration is asked for (Configure) and holds only once the stage has said Configured."""
+    keeps_state: bool = False
+    """The session's state (KV) outlives an answer; on barge-in the unit under way may end and be dropped."""
+    context_tokens: int = 0
+    """Room for one session's context; 0: not counted."""
+    response_options: tuple[str, ...] = ("instructions", "max_output_tokens", "voice", "temperature")
+    """What may be asked for one answer only."""
 
 
 class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -67,7 +82,9 @@ class Open(Command, frozen=True, tag="open"):
 class Listen(Command, frozen=True, tag="listen"):
     """Hear audio ending at `until_sample` of the session's input clock.
 
-    `whole`: this is one complete utterance to recognise, not the next piece of a stream.
+    `whole`: this is one complete utterance to recognise, not the next piece of a stream. For a stage that
+    hears in units, `pcm` is exactly one unit: what was heard, then zeros; `images` (files) came with it.
+    `final` ends the user's turn, `force_listen` leaves the model no choice.
     """
 
     fence: Fence
@@ -75,6 +92,9 @@ class Listen(Command, frozen=True, tag="listen"):
     until_sample: int
     pcm: bytes
     whole: bool = False
+    images: tuple[bytes, ...] = ()
+    final: bool = False
+    force_listen: bool = False
 
 
 class EndTurn(Command, frozen=True, tag="end_turn"):
@@ -95,6 +115,15 @@ class Speak(Command, frozen=True, tag="speak"):
     max_output_tokens: int | None = None
     temperature: float | None = None
     modalities: tuple[str, ...] = ("audio",)
+
+
+class Configure(Command, frozen=True, tag="configure"):
+    """Run by `config` from here on: commands before it ran by the former one. Answered by Configured, or by
+    ConfigRefused, and then nothing has changed."""
+
+    fence: Fence
+    generation: int
+    config: dict[str, Any]
 
 
 class Cancel(Command, frozen=True, tag="cancel"):
@@ -153,7 +182,21 @@ class Said(Body, frozen=True, tag="said"):
 
 
 class Consumed(Body, frozen=True, tag="consumed"):
-    """A piece of a stream was heard and nothing is said of it."""
+    """A piece of a stream was heard and nothing is said of it. `reason`: `model_listen`, `buffering`."""
+
+    reason: str = "model_listen"
+
+
+class TurnEnded(Body, frozen=True, tag="turn_ended"):
+    """The model ended its turn. Never an output's last: what it ends is said by the one that follows."""
+
+
+class Called(Body, frozen=True, tag="called"):
+    """The model calls a function of the client's. `arguments` is JSON text."""
+
+    call_id: str
+    name: str
+    arguments: str
 
 
 class Finished(Body, frozen=True, tag="finished"):
@@ -174,7 +217,7 @@ class Failed(Body, frozen=True, tag="failed"):
 
 
 class Measured(Body, frozen=True, tag="measured"):
-    """A duration on the stage's own clock, e.g. `recognise_ms`, `first_token_ms`."""
+    """A measurement on the stage's own clock, e.g. `recognise_ms`, `first_token_ms`."""
 
     name: str
     value_ms: int
@@ -206,7 +249,21 @@ class Output(Message, frozen=True, tag="output"):
     number: int
     index: int
     last: bool
-    body: Scored | Heard | Routed | Said | Consumed | Finished | Failed | Measured
+    body: Scored | Heard | Routed | Said | Consumed | TurnEnded | Called | Finished | Failed | Measured
+
+
+class Configured(Message, frozen=True, tag="configured"):
+    fence: Fence
+    generation: int
+
+
+class ConfigRefused(Message, frozen=True, tag="config_refused"):
+    """The session goes on by the configuration it had."""
+
+    fence: Fence
+    generation: int
+    code: str
+    message: str
 
 
 class Cancelled(Message, frozen=True, tag="cancelled"):
@@ -218,8 +275,8 @@ class Closed(Message, frozen=True, tag="closed"):
     fence: Fence
 
 
-StageCommand = Open | Listen | EndTurn | Speak | Cancel | Close | Acknowledge
-StageMessage = Opened | Refused | Output | Cancelled | Closed
+StageCommand = Open | Listen | EndTurn | Speak | Configure | Cancel | Close | Acknowledge
+StageMessage = Opened | Refused | Output | Configured | ConfigRefused | Cancelled | Closed
 
 
 # --- the engine's side of the stage process ---------------------------------------------------------------
@@ -251,6 +308,9 @@ class Engine(Protocol):
     def end_turn(self, command: EndTurn) -> None: ...
 
     def speak(self, command: Speak) -> None: ...
+
+    def configure(self, command: Configure) -> None:
+        """Run the session by another configuration. Raises EngineRefused; then nothing has changed."""
 
     def cancel(self, fence: Fence, next_fence: Fence) -> None:
         """Stop generating for the session's earlier epochs as soon as can be. Idempotent."""

@@ -1,14 +1,17 @@
 """Every event there is, by row of the design's table. The name of the class is its type in the log."""
 
-from .attachment import AudioSent, ClientAttached, ClientDetached, FramesSent
+from .attachment import AudioSent, ClientAttached, ClientDetached, EventsAcknowledged, FramesSent
 from .base import Event
 from .fence import EpochAdvanced
 from .history import Item, ItemAdded, ItemRemoved, Part, PartKind
 from .input import (
+    CommitOutcome,
+    ImageReceived,
     InputAppended,
     InputCleared,
     InputCommitted,
     InputTranscribed,
+    OverlapDecided,
     SpeechStarted,
     SpeechStopped,
     VoiceScored,
@@ -22,18 +25,24 @@ from .response import (
     ResponseCreated,
     ResponseEnded,
     TextSpoken,
+    ToolCalled,
+    TurnEnded,
     Usage,
 )
 from .session import (
     Abilities,
     CommandRefused,
     Config,
+    ConfigProposed,
     ConfigRefused,
+    Overlap,
+    PlaybackPolicy,
     SessionClosed,
     SessionConfigured,
     SessionFailed,
     SessionOpened,
     TurnDetection,
+    TurnSignalled,
     WriterOpened,
 )
 from .stage import (
@@ -51,13 +60,15 @@ from .stage import (
 )
 
 EVENT_TYPES: tuple[type[Event], ...] = (
-    SessionOpened, SessionConfigured, ConfigRefused, SessionClosed, SessionFailed,
-    WriterOpened, CommandRefused,
-    ClientAttached, ClientDetached, FramesSent,
-    InputAppended, VoiceScored, SpeechStarted, SpeechStopped, InputCommitted, InputTranscribed, InputCleared,
+    SessionOpened, SessionConfigured, ConfigProposed, ConfigRefused, SessionClosed, SessionFailed,
+    WriterOpened, CommandRefused, TurnSignalled,
+    ClientAttached, ClientDetached, FramesSent, EventsAcknowledged,
+    InputAppended, ImageReceived, OverlapDecided, VoiceScored, SpeechStarted, SpeechStopped,
+    InputCommitted, InputTranscribed, InputCleared,
     StageOpened, StageRefused, StageReleased, StageLost, UnitSubmitted, UnitCompleted, UnitRefused,
     StageOutputDropped, StageMeasured, EffectStarted, EffectFailed,
-    ResponseCreated, AnswerRouted, TextSpoken, AudioSpoken, ModelListened, ResponseEnded,
+    ResponseCreated, AnswerRouted, TextSpoken, AudioSpoken, ToolCalled, ModelListened, TurnEnded,
+    ResponseEnded,
     PlaybackAcknowledged, PlaybackEstimated, ItemTruncated,
     ItemAdded, ItemRemoved,
     EpochAdvanced,
@@ -72,13 +83,17 @@ __all__ = [
     "ClientAttached",
     "ClientDetached",
     "CommandRefused",
+    "CommitOutcome",
     "Config",
+    "ConfigProposed",
     "ConfigRefused",
     "EffectFailed",
     "EffectStarted",
     "EpochAdvanced",
     "Event",
+    "EventsAcknowledged",
     "FramesSent",
+    "ImageReceived",
     "InputAppended",
     "InputCleared",
     "InputCommitted",
@@ -89,10 +104,13 @@ __all__ = [
     "ItemTruncated",
     "ModelListened",
     "Outcome",
+    "Overlap",
+    "OverlapDecided",
     "Part",
     "PartKind",
     "PlaybackAcknowledged",
     "PlaybackEstimated",
+    "PlaybackPolicy",
     "ResponseCreated",
     "ResponseEnded",
     "SessionClosed",
@@ -108,7 +126,10 @@ __all__ = [
     "StageRefused",
     "StageReleased",
     "TextSpoken",
+    "ToolCalled",
     "TurnDetection",
+    "TurnEnded",
+    "TurnSignalled",
     "UnitCompleted",
     "UnitRefused",
     "UnitSubmitted",

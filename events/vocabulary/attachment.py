@@ -37,6 +37,14 @@ class AudioSent(Struct, frozen=True, array_like=True, gc=False):
     first_mono_ns: int
 
 
+class EventsAcknowledged(Event, frozen=True, kw_only=True):
+    """The client has every frame up to number `through`; it will not ask for them again."""
+
+    ancillary: ClassVar[bool] = True
+    attachment: int
+    through: int
+
+
 class FramesSent(Event, frozen=True, kw_only=True):
     """What the attachment's socket has accepted so far. The only source of `sent`.
 

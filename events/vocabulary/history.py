@@ -4,17 +4,21 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..ids import ItemId
+from ..ids import ItemId, Seq
 from .base import Event
 
 PartKind = Literal["input_text", "output_text", "input_audio", "output_audio", "input_image"]
 
 
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One part of an item's content. `text` is a text's text or an audio's transcript (None: not known)."""
+    """One part of an item's content. `text` is a text's text or an audio's transcript (None: not known).
+
+    `image` is the seq of the ImageReceived that holds an input_image.
+    """
 
     kind: PartKind
     text: str | None = None
+    image: Seq | None = None
 
 
 class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):

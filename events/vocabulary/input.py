@@ -1,15 +1,43 @@
 """What came in from the user. Sample counts are positions on the session's own input clock (24 kHz)."""
 
+from typing import Literal
+
 from ..ids import ItemId, Operation
-from ..units import Samples
+from ..units import Millis, Samples
 from .base import Event
 
 
 class InputAppended(Event, frozen=True, kw_only=True):
-    """Audio arrived; its blob holds `samples` of PCM ending at `until_sample`."""
+    """Audio arrived; its blob holds `samples` of PCM ending at `until_sample`.
+
+    `speech` is what whoever sent it, or its loudness, says of it; None: nobody judged.
+    """
 
     samples: Samples
     until_sample: Samples
+    speech: bool | None = None
+
+
+class ImageReceived(Event, frozen=True, kw_only=True):
+    """An image came, with the audio at `at_sample` or as part of `item`. Its blob holds the file."""
+
+    media_type: Literal["image/jpeg", "image/png"]
+    at_sample: Samples
+    item: ItemId | None = None
+
+
+class OverlapDecided(Event, frozen=True, kw_only=True):
+    """The user's audio up to `until_sample` arrived while an answer was under way or playing.
+
+    `drop`: it counts as silence. `listen`: the answer goes on. `barge_in`: the answer is cut off. `reason` is
+    the rule that decided; `overlap_ms` the speech heard over this answer so far.
+    """
+
+    action: Literal["drop", "listen", "barge_in"]
+    reason: str
+    until_sample: Samples
+    duration_ms: Millis
+    overlap_ms: Millis
 
 
 class VoiceScored(Event, frozen=True, kw_only=True):
@@ -39,14 +67,24 @@ class SpeechStopped(Event, frozen=True, kw_only=True):
     by: str = "voice"
 
 
+CommitOutcome = Literal["kept", "asked", "deferred", "acknowledgement", "silence"]
+
+
 class InputCommitted(Event, frozen=True, kw_only=True):
-    """Input audio [from, until) became the user's item. `by` is `client` or `voice`."""
+    """Input audio [from, until) became the user's item. `by` is `client` or `voice`.
+
+    `kept`: it waits until somebody asks for an answer (under server VAD turns.py asks by itself). `asked`: an
+    answer to it is asked for at once. `deferred`: it is answered when the answer under way has ended.
+    `acknowledgement`: a short word over an answer, and `silence`: nothing was said; neither is an entry of
+    the conversation.
+    """
 
     item: ItemId
     from_sample: Samples
     until_sample: Samples
     by: str
     previous: ItemId | None = None
+    outcome: CommitOutcome = "kept"
 
 
 class InputTranscribed(Event, frozen=True, kw_only=True):

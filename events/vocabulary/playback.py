@@ -8,11 +8,13 @@ from .base import Event
 class PlaybackAcknowledged(Event, frozen=True, kw_only=True):
     """The client says how much of a response its user has heard.
 
-    May repeat, arrive late or out of order: the fold keeps the maximum.
+    May repeat, arrive late or out of order: the fold keeps the maximum. `played_ms` is what was played where
+    the client tells that apart from what it counts as heard.
     """
 
     response: ResponseId
     heard_ms: Millis
+    played_ms: Millis | None = None
 
 
 class PlaybackEstimated(Event, frozen=True, kw_only=True):

@@ -66,10 +66,36 @@ class AudioSpoken(Event, frozen=True, kw_only=True):
 
 
 class ModelListened(Event, frozen=True, kw_only=True):
-    """The model decided to go on listening."""
+    """The model decided to go on listening.
+
+    `response` is the answer that this ends, if one was under way. `reason`: `model_listen`, or why there was
+    nothing to decide: `silence_or_noise`, `buffering`, `continuation_limit`, `turn_completed_without_output`.
+    """
 
     ancillary: ClassVar[bool] = True
     operation: Operation
+    reason: str = "model_listen"
+    response: ResponseId | None = None
+
+
+class ToolCalled(Event, frozen=True, kw_only=True):
+    """The model calls one of the client's functions: an item of its own, whose output the client adds."""
+
+    response: ResponseId
+    item: ItemId
+    call_id: str
+    name: str
+    arguments: str
+    operation: Operation
+    index: int
+
+
+class TurnEnded(Event, frozen=True, kw_only=True):
+    """The model ended turn `turn`: its own decision, wherever commits and answers stand."""
+
+    turn: int
+    operation: Operation
+    index: int
 
 
 class ResponseEnded(Event, frozen=True, kw_only=True):

@@ -22,6 +22,16 @@ class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
     speaks: bool = True
     must_not_repeat: bool = False
     """Answers call something outside: EffectStarted precedes each, and a crash never repeats it."""
+    unit_ms: int = 0
+    """Input goes to the stage in units of exactly this length, one at a time; 0: in pieces as they come."""
+    sees: bool = False
+    reads: bool = True
+    """Takes text items of the user."""
+    calls_tools: bool = False
+    confirms_config: bool = False
+    """A configuration holds only once the stage has taken it (ConfigProposed, then SessionConfigured)."""
+    response_options: tuple[str, ...] = ("instructions", "max_output_tokens", "voice", "temperature")
+    """What may be asked for one response only, and does not leak into the next."""
 
 
 class TurnDetection(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,8 +45,24 @@ class TurnDetection(Struct, frozen=True, kw_only=True, omit_defaults=True):
     interrupt_response: bool = True
 
 
+class Overlap(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What becomes of input while an answer is under way or playing."""
+
+    policy: Literal["listen_only", "barge_in_on_speech"] = "listen_only"
+    short_ack_ms: int = 700
+    barge_in_ms: int = 1200
+
+
+PlaybackPolicy = Literal["estimate", "ack_only", "commit_all_on_done"]
+"""What counts as heard where nobody acknowledges: an estimate, nothing, or everything once it is done."""
+
+
 class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Everything a session runs by. `echo` is the client's own session object, kept to be shown back."""
+    """Everything a session runs by. `echo` is the client's own session object, kept to be shown back.
+
+    `auto_response`: input is answered without being asked. `overlap` None: overlaps are not decided (plain
+    Realtime). `engine` holds the stage's own public options.
+    """
 
     model: str = ""
     instructions: str = ""
@@ -46,6 +72,12 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     transcription: bool = False
     max_output_tokens: int | None = None
     temperature: float | None = None
+    auto_response: bool = False
+    overlap: Overlap | None = None
+    playback: PlaybackPolicy = "estimate"
+    tools: tuple[dict[str, Any], ...] = ()
+    tool_choice: Any = "auto"
+    engine: dict[str, Any] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
 
 
@@ -61,19 +93,39 @@ class SessionOpened(Event, frozen=True, kw_only=True):
 
 
 class SessionConfigured(Event, frozen=True, kw_only=True):
-    """The session runs by `config` from here on (the whole of it, not the change)."""
+    """The session runs by `config` from here on (the whole of it, not the change).
+
+    `generation` counts configurations from 0, the one that the session opened with.
+    """
 
     config: Config
+    client_event: str | None = None
+    generation: int = 0
+
+
+class ConfigProposed(Event, frozen=True, kw_only=True):
+    """A configuration that the stage must agree to: it holds from SessionConfigured on, or never."""
+
+    config: Config
+    generation: int
     client_event: str | None = None
 
 
 class ConfigRefused(Event, frozen=True, kw_only=True):
-    """A stage would not take a configuration that the core had accepted."""
+    """A stage would not take a configuration that the core had accepted. Nothing of it holds."""
 
     ancillary: ClassVar[bool] = True
     code: str
     message: str
     client_event: str | None = None
+
+
+class TurnSignalled(Event, frozen=True, kw_only=True):
+    """A client told the others how it sees the turn; the session only passes it on."""
+
+    ancillary: ClassVar[bool] = True
+    event: str
+    payload: dict[str, Any] = field(default_factory=dict)
 
 
 class SessionClosed(Event, frozen=True, kw_only=True):

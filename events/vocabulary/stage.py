@@ -40,15 +40,20 @@ class UnitSubmitted(Event, frozen=True, kw_only=True):
     """Work was given to the model stage. Its seq is the operation id.
 
     `work="recognise"`: understand input [from, until), belonging to `item`. `work="speak"`: answer as
-    `response`. `work="turn"`: a continuously hearing stage is told that the user's turn ended.
+    `response`. `work="turn"`: a continuously hearing stage is told that the user's turn ended. `work="unit"`:
+    a stage that hears in units is given input [from, until) and then `silence` samples of zeros; `final` ends
+    the user's turn, `force_listen` leaves the model no choice.
     """
 
-    work: Literal["recognise", "speak", "turn"]
+    work: Literal["recognise", "speak", "turn", "unit"]
     fence: Fence
     item: ItemId | None = None
     from_sample: Samples = Samples(0)
     until_sample: Samples = Samples(0)
     response: ResponseId | None = None
+    silence: Samples = Samples(0)
+    final: bool = False
+    force_listen: bool = False
 
 
 class UnitCompleted(Event, frozen=True, kw_only=True):
