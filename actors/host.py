@@ -22,13 +22,13 @@ from antiphon.events.store import Log
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config
 
+from .link.queue import StageQueue
+from .link.serving_end import StageLink
 from .runtime import Sink
 from .session import commands
 from .session.commands import StageRole, TimerName
 from .session_actor import Ask, Begin, FromStage, Retrieve, SessionActor, StageGone, Stop, TimerDue
 from .session_loop import Opening
-from .stage_link import StageLink
-from .stage_queue import StageQueue
 from .stages.contract import Acknowledge, Close, Descriptor, Open, StageCommand, StageMessage
 
 log = structlog.get_logger(__name__)

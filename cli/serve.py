@@ -28,7 +28,7 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     Settings come from --config, then from ANTIPHON_* variables, then from these flags. API keys come from
     ANTIPHON_KEYS or the file; the key for --llm-url from ANTIPHON_LLM_API_KEY.
     """
-    from antiphon.actors.launcher import LaunchError, launch
+    from antiphon.actors.processes.launcher import LaunchError, launch
     from antiphon.web import logs
     from antiphon.web.settings import SettingsError, load
 
@@ -80,7 +80,7 @@ def _with_model(settings: Settings, model: dict[str, str | None]) -> Settings:
 
 
 def _plan(settings: Settings) -> Any:
-    from antiphon.actors.launcher import LaunchPlan, StagePlan
+    from antiphon.actors.processes.launcher import LaunchPlan, StagePlan
 
     stages = [
         StagePlan(name="model", engine=settings.stage, settings=settings.stage_settings(settings.stage))

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from antiphon.actors import loopback
+from antiphon.actors.processes import loopback
 
 START_S = 60.0
 

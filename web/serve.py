@@ -11,7 +11,7 @@ import structlog
 import uvicorn
 import uvloop
 
-from antiphon.actors.lifeline import end_with_launcher, serving_plan
+from antiphon.actors.processes.lifeline import end_with_launcher, serving_plan
 
 from . import logs
 from .app import create_app

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal
 
-from antiphon.actors.stage_desk import StageDesk
+from antiphon.actors.desk.desk import StageDesk
 from antiphon.actors.stages.contract import (
     CONTRACT_VERSION,
     Descriptor,

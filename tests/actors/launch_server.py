@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from antiphon.actors.launcher import LaunchError, LaunchPlan, StagePlan, launch
+from antiphon.actors.processes.launcher import LaunchError, LaunchPlan, StagePlan, launch
 
 if __name__ == "__main__":
     plan = LaunchPlan(

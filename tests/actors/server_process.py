@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from antiphon.actors import loopback
-from antiphon.actors.link import Hello, message_decoder
+from antiphon.actors.link.codec import Hello, message_decoder
+from antiphon.actors.processes import loopback
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 
-from antiphon.actors.lifeline import end_with_launcher, serving_plan
+from antiphon.actors.processes.lifeline import end_with_launcher, serving_plan
 
 if __name__ == "__main__":
     plan = serving_plan()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.actors import loopback
+from antiphon.actors.processes import loopback
 
 from .server_process import ServerProcess, eventually, is_alive, running_server
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.actors import link
+from antiphon.actors.link import codec
 from antiphon.actors.stages.contract import (
     CONTRACT_VERSION,
     Acknowledge,
@@ -55,13 +55,13 @@ bodies = st.one_of(
     st.builds(Scored, small, small, st.lists(small, max_size=3).map(tuple)),
     st.builds(Failed, st.text(max_size=8), st.text(max_size=8), st.booleans()),
 )
-messages: st.SearchStrategy[link.FromStage] = st.one_of(
+messages: st.SearchStrategy[codec.FromStage] = st.one_of(
     st.builds(Opened, fences, st.text(max_size=8)),
     st.builds(Output, fences, small.map(Operation), small, small, st.booleans(), bodies),
-    st.builds(link.Loading, st.text(max_size=8)),
+    st.builds(codec.Loading, st.text(max_size=8)),
     st.just(
-        link.Hello(
-            link.LINK_VERSION,
+        codec.Hello(
+            codec.LINK_VERSION,
             Descriptor(contract=CONTRACT_VERSION, name="echo", role="model", engine="echo-1"),
         )
     ),
@@ -77,54 +77,54 @@ def cut(written: bytes, places: list[int]) -> list[bytes]:
 def test_commands_arrive_whole_and_in_order_however_the_bytes_are_cut(
     said: list[StageCommand], places: list[int]
 ) -> None:
-    decoder = link.command_decoder()
+    decoder = codec.command_decoder()
 
-    heard = [command for chunk in cut(link.encode(said), places) for command in decoder.feed(chunk)]
+    heard = [command for chunk in cut(codec.encode(said), places) for command in decoder.feed(chunk)]
 
     assert heard == said
 
 
 @given(said=st.lists(messages, max_size=8), places=st.lists(st.integers(0, 10_000), max_size=8))
 def test_messages_arrive_whole_and_in_order_however_the_bytes_are_cut(
-    said: list[link.FromStage], places: list[int]
+    said: list[codec.FromStage], places: list[int]
 ) -> None:
-    decoder = link.message_decoder()
+    decoder = codec.message_decoder()
 
-    heard = [message for chunk in cut(link.encode(said), places) for message in decoder.feed(chunk)]
+    heard = [message for chunk in cut(codec.encode(said), places) for message in decoder.feed(chunk)]
 
     assert heard == said
 
 
 @given(noise=st.binary(min_size=1, max_size=200))
 def test_noise_is_refused_or_waits_for_more_and_nothing_else(noise: bytes) -> None:
-    with contextlib.suppress(link.FrameTooLarge, link.LinkBroken):
-        link.command_decoder().feed(noise)
+    with contextlib.suppress(codec.FrameTooLarge, codec.LinkBroken):
+        codec.command_decoder().feed(noise)
 
 
 def test_a_message_of_the_other_direction_breaks_the_link() -> None:
-    with pytest.raises(link.LinkBroken):
-        link.command_decoder().feed(link.encode([link.Loading("models")]))
+    with pytest.raises(codec.LinkBroken):
+        codec.command_decoder().feed(codec.encode([codec.Loading("models")]))
 
 
 def test_a_frame_that_would_be_too_large_is_refused_by_its_length_alone() -> None:
-    with pytest.raises(link.FrameTooLarge) as refused:
-        link.command_decoder().feed((link.FRAME_LIMIT + 1).to_bytes(4, "little"))
+    with pytest.raises(codec.FrameTooLarge) as refused:
+        codec.command_decoder().feed((codec.FRAME_LIMIT + 1).to_bytes(4, "little"))
 
-    assert refused.value.length == link.FRAME_LIMIT + 1
+    assert refused.value.length == codec.FRAME_LIMIT + 1
 
 
 def test_a_message_too_large_for_a_frame_is_not_encoded() -> None:
     fence = Fence(SessionId("a"), 1, 0, 0)
 
-    with pytest.raises(link.FrameTooLarge):
-        link.encode([Listen(fence, Operation(1), 0, bytes(link.FRAME_LIMIT))])
+    with pytest.raises(codec.FrameTooLarge):
+        codec.encode([Listen(fence, Operation(1), 0, bytes(codec.FRAME_LIMIT))])
 
 
 def test_audio_crosses_the_link_unchanged() -> None:
     fence = Fence(SessionId("a"), 1, 0, 0)
     spoken = bytes(range(256)) * 1000
 
-    [heard] = link.command_decoder().feed(link.encode([Listen(fence, Operation(1), 128_000, spoken)]))
+    [heard] = codec.command_decoder().feed(codec.encode([Listen(fence, Operation(1), 128_000, spoken)]))
 
     assert isinstance(heard, Listen)
     assert heard.pcm == spoken
@@ -133,7 +133,7 @@ def test_audio_crosses_the_link_unchanged() -> None:
 
 @given(batch=st.lists(commands, max_size=12))
 def test_cancels_go_first_and_everything_else_keeps_its_order(batch: list[StageCommand]) -> None:
-    ordered = link.cancels_first(list(batch))
+    ordered = codec.cancels_first(list(batch))
 
     def others(some: list[StageCommand]) -> list[StageCommand]:
         return [command for command in some if not isinstance(command, Cancel)]

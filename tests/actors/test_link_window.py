@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.actors.window import REMEMBERED, Window
+from antiphon.actors.link.window import REMEMBERED, Window
 from antiphon.events.ids import Operation
 
 

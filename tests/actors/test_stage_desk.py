@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from antiphon.actors import stage_desk
-from antiphon.actors.link import WINDOW
+from antiphon.actors.desk import desk
+from antiphon.actors.link.codec import WINDOW
 from antiphon.actors.stages.contract import (
     Acknowledge,
     Cancel,
@@ -335,13 +335,13 @@ def test_a_session_that_acknowledges_nothing_gets_no_more_work_and_is_let_go_in_
     bench = Bench()
     writer = bench.opened()
     writer.send(speak(1))
-    for _ in range(stage_desk.RETAINED_SOFT):
+    for _ in range(desk.RETAINED_SOFT):
         bench.engine.emit(fence(), Operation(1), Said("more"))
     bench.run_posted()
     writer.send(speak(2))
     assert failure(writer.bodies[-1]) == "busy"
 
-    for _ in range(stage_desk.RETAINED_HARD - stage_desk.RETAINED_SOFT):
+    for _ in range(desk.RETAINED_HARD - desk.RETAINED_SOFT):
         bench.engine.emit(fence(), Operation(1), Said("more"))
     bench.run_posted()
 
@@ -353,11 +353,11 @@ def test_a_session_that_acknowledges_nothing_gets_no_more_work_and_is_let_go_in_
 def test_a_session_whose_writer_is_lost_keeps_its_place_for_a_while() -> None:
     bench = Bench()
     bench.opened().lost()
-    bench.now = stage_desk.LINGER_S - 1
+    bench.now = desk.LINGER_S - 1
     bench.desk.expire()
     assert len(bench.desk) == 1
 
-    bench.now = stage_desk.LINGER_S
+    bench.now = desk.LINGER_S
     bench.desk.expire()
     assert len(bench.desk) == 0
     assert bench.engine.open_sessions == set()
@@ -367,7 +367,7 @@ def test_a_session_taken_over_in_time_does_not_expire() -> None:
     bench = Bench()
     bench.opened().lost()
     bench.writer().open(writer_epoch=2)
-    bench.now = 10 * stage_desk.LINGER_S
+    bench.now = 10 * desk.LINGER_S
     bench.desk.expire()
 
     assert len(bench.desk) == 1

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import uvloop
 
-from antiphon.actors.link import WINDOW, LinkNotReady, WindowFull
-from antiphon.actors.stage_link import StageLink
-from antiphon.actors.stage_server import StageServer
+from antiphon.actors.link.codec import WINDOW, LinkNotReady, WindowFull
+from antiphon.actors.link.serving_end import StageLink
+from antiphon.actors.processes.stage_server import StageServer
 from antiphon.actors.stages.contract import (
     Acknowledge,
     Cancel,

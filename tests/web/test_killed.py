@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from antiphon.actors import loopback
+from antiphon.actors.processes import loopback
 from antiphon.actors.session.evolve import refold
 from antiphon.actors.session.heard import heard_ms, heard_text
 from antiphon.actors.session.state import Session

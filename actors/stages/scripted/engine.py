@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from antiphon.actors.link.window import is_output_side
 from antiphon.actors.stages.contract import (
     CONTRACT_VERSION,
     Descriptor,
@@ -30,7 +31,6 @@ from antiphon.actors.stages.contract import (
 )
 from antiphon.actors.stages.scripted.script import Script, Step, Work, fixed_answer, read_script
 from antiphon.actors.stages.scripted.timeline import Timeline
-from antiphon.actors.window import is_output_side
 from antiphon.events.ids import Fence, SessionId
 
 

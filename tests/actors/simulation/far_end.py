@@ -1,6 +1,6 @@
 """The stages of the simulated world, and the sockets that lead to them.
 
-The desk is the real one, the engine the scripted one, the bytes are those of link.py, cut where the
+The desk is the real one, the engine the scripted one, the bytes are those of link/codec.py, cut where the
 scheduler likes. What a stage says follows from what it was asked and from nothing else, so that a stage that
 was started again says the same again.
 """
@@ -13,10 +13,11 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from antiphon.actors.link import WINDOW, WindowFull, command_decoder, encode, message_decoder
+from antiphon.actors.desk.desk import StageDesk
+from antiphon.actors.link.codec import WINDOW, WindowFull, command_decoder, encode, message_decoder
+from antiphon.actors.link.queue import StageQueue
+from antiphon.actors.link.window import Window, is_output_side
 from antiphon.actors.session.commands import StageRole
-from antiphon.actors.stage_desk import StageDesk
-from antiphon.actors.stage_queue import StageQueue
 from antiphon.actors.stages.contract import (
     Acknowledge,
     Body,
@@ -41,7 +42,6 @@ from antiphon.actors.stages.contract import (
 )
 from antiphon.actors.stages.scripted.engine import ScriptedEngine
 from antiphon.actors.stages.scripted.script import Reply, Script, Work, say
-from antiphon.actors.window import Window, is_output_side
 
 SCORED = 768
 LOUD = 1_000
@@ -129,7 +129,7 @@ class FarStage:
 
 
 class Line:
-    """A serving process's connection to a stage, with the same account of credits as stage_link.py."""
+    """A serving process's connection to a stage, with the same account of credits as link/serving_end.py."""
 
     def __init__(
         self, stage: FarStage, role: StageRole, heard: Callable[[StageRole, StageMessage], None]

@@ -20,7 +20,8 @@ from typing import Literal
 
 import structlog
 
-from antiphon.actors.link import (
+from antiphon.actors.desk.desk import Peer, StageDesk
+from antiphon.actors.link.codec import (
     BACKLOG_LIMIT,
     LINK_VERSION,
     FromStage,
@@ -33,7 +34,6 @@ from antiphon.actors.link import (
     command_decoder,
     encode,
 )
-from antiphon.actors.stage_desk import Peer, StageDesk
 from antiphon.actors.stages.contract import Engine, EngineRefused
 
 READ_BYTES = 256 * 1024

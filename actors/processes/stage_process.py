@@ -15,8 +15,8 @@ from typing import Any
 import structlog
 from msgspec import Struct
 
-from antiphon.actors import lifeline
-from antiphon.actors.stage_server import Phase, StageServer
+from antiphon.actors.processes import lifeline
+from antiphon.actors.processes.stage_server import Phase, StageServer
 from antiphon.actors.stages.contract import EngineRefused
 from antiphon.actors.stages.registry import load_engine
 

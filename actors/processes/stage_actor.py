@@ -10,7 +10,7 @@ import os
 import structlog
 from thespian.actors import Actor, ActorAddress, ActorExitRequest
 
-from antiphon.actors.stage_process import StageProcess, StageStatus, StartStage
+from antiphon.actors.processes.stage_process import StageProcess, StageStatus, StartStage
 
 log = structlog.get_logger()
 

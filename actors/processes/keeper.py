@@ -16,7 +16,7 @@ from typing import Protocol
 import structlog
 from msgspec import Struct
 
-from antiphon.actors.stage_process import StartStage
+from antiphon.actors.processes.stage_process import StartStage
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0

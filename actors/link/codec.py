@@ -1,14 +1,14 @@
 """What a serving process and a stage write to each other's Unix stream socket.
 
 A frame is a length (4 bytes, little-endian) and one MessagePack body. This codec does no I/O: the shells are
-stage_link.py (serving side) and stage_server.py (stage side).
+serving_end.py (serving side) and processes/stage_server.py (stage side).
 
 * A stage speaks first: `Loading` while its engine loads, then `Hello` (or `LoadFailed`); only then commands.
 * Many messages make one write: each side collects what one turn of its loop has to say.
 * Nothing grows without bound. A session has at most WINDOW operations at a stage whose outcome is not yet in
   the log; one more is refused with `WindowFull` before it is sent. The credit comes back when the last output
   of an operation is acknowledged, so a session whose appends stall stops by itself. The stage keeps the same
-  account (stage_desk.py) and answers what exceeds it with `Failed("busy")`.
+  account (desk/desk.py) and answers what exceeds it with `Failed("busy")`.
 * A cancel waits for no audio. Neither side works while it reads, so what lies before a cancel on the socket
   delays it by its decoding only; `cancels_first` then takes it out of the order of what came with it.
 """

@@ -1,6 +1,6 @@
 """What a stage keeps of one session: work under way, outputs not yet acknowledged, what was done before.
 
-Pure bookkeeping, without engine and without I/O; stage_desk.py decides with it.
+Pure bookkeeping, without engine and without I/O; desk.py decides with it.
 
 * An operation is under way until its last output, its cancel or the session's close. Afterwards it is known:
   asked again it is not done again.
@@ -14,9 +14,9 @@ from collections import deque
 
 from msgspec import Struct
 
-from antiphon.actors.link import WINDOW
+from antiphon.actors.link.codec import WINDOW
+from antiphon.actors.link.window import Window
 from antiphon.actors.stages.contract import Body, Output, Said
-from antiphon.actors.window import Window
 from antiphon.events.ids import Fence, Operation
 
 

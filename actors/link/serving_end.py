@@ -16,7 +16,7 @@ from typing import Literal, cast
 
 import structlog
 
-from antiphon.actors.link import (
+from antiphon.actors.link.codec import (
     BACKLOG_LIMIT,
     LINK_VERSION,
     WINDOW,
@@ -31,6 +31,7 @@ from antiphon.actors.link import (
     encode_one,
     message_decoder,
 )
+from antiphon.actors.link.window import Window, is_output_side
 from antiphon.actors.stages.contract import (
     Acknowledge,
     Cancel,
@@ -45,7 +46,6 @@ from antiphon.actors.stages.contract import (
     StageCommand,
     StageMessage,
 )
-from antiphon.actors.window import Window, is_output_side
 from antiphon.events.ids import SessionId
 
 FIRST_PAUSE_S = 0.02

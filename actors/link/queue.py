@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from .link import WindowFull
-from .stages.contract import Acknowledge, Cancel, Close, StageCommand
+from antiphon.actors.link.codec import WindowFull
+from antiphon.actors.stages.contract import Acknowledge, Cancel, Close, StageCommand
 
 LONG = 64
 """Waiting commands from which on the edge should stop reading."""

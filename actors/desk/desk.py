@@ -23,8 +23,9 @@ from functools import partial
 
 import structlog
 
-from antiphon.actors.link import cancels_first
-from antiphon.actors.stage_session import StageSession
+from antiphon.actors.desk.book import StageSession
+from antiphon.actors.link.codec import cancels_first
+from antiphon.actors.link.window import Work, is_output_side
 from antiphon.actors.stages.contract import (
     CONTRACT_VERSION,
     Acknowledge,
@@ -46,7 +47,6 @@ from antiphon.actors.stages.contract import (
     StageCommand,
     StageMessage,
 )
-from antiphon.actors.window import Work, is_output_side
 from antiphon.events.ids import Fence, Operation, SessionId
 
 LINGER_S = 60.0

@@ -31,13 +31,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from antiphon.actors import loopback
-from antiphon.actors.lifeline import PLAN_VARIABLE, Lifeline, ServingPlan
-from antiphon.actors.runtime_dir import RuntimeDir
+from antiphon.actors.processes import loopback
+from antiphon.actors.processes.lifeline import PLAN_VARIABLE, Lifeline, ServingPlan
+from antiphon.actors.processes.runtime_dir import RuntimeDir
 
 if TYPE_CHECKING:
-    from antiphon.actors.stage_keeper import StageKeeper
-    from antiphon.actors.stage_process import StartStage
+    from antiphon.actors.processes.keeper import StageKeeper
+    from antiphon.actors.processes.stage_process import StartStage
 
 SERVING_STOP_S = 5.0
 STAGES_STOP_S = 3.0
@@ -121,7 +121,7 @@ class Launcher:
     def run(self) -> int:
         """See `launch`."""
         # Only now, beside the starting serving process: what these import takes a tenth of a second.
-        from antiphon.actors.stage_keeper import StageKeeper
+        from antiphon.actors.processes.keeper import StageKeeper
 
         keeper: StageKeeper | None = None
         try:
@@ -169,7 +169,7 @@ class Launcher:
             os.close(written)
 
     def _stage_starts(self) -> list[StartStage]:
-        from antiphon.actors.stage_process import StartStage
+        from antiphon.actors.processes.stage_process import StartStage
 
         return [
             StartStage(
@@ -228,7 +228,7 @@ class Launcher:
 
 
 class ActorSystemOnLoopback:
-    """thespian's TCP system on a private port, out of other hosts' reach. Fills stage_keeper.StageSystem."""
+    """thespian's TCP system on a private port, out of other hosts' reach. Fills keeper.StageSystem."""
 
     def __init__(self, directory: Path) -> None:
         # thespian asks for "this host's address" in places that the bind override does not reach.
@@ -251,7 +251,7 @@ class ActorSystemOnLoopback:
     def start_stage(self, start: StartStage) -> int | None:
         from thespian.actors import ActorExitRequest, ActorSystemException
 
-        from antiphon.actors.stage_actor import StageActor
+        from antiphon.actors.processes.stage_actor import StageActor
 
         try:
             address = self._system.createActor(StageActor)

@@ -1,0 +1,1 @@
+"""The stage's side of the contract: what every engine shares."""

@@ -1,0 +1,1 @@
+"""A stage and a serving process talk over a Unix stream socket."""

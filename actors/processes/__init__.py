@@ -1,0 +1,1 @@
+"""Launcher, stages, and how all of them end together."""
