@@ -1,1 +1,1 @@
-"""Sound as bytes and as numbers: PCM, resampling, WAV. Pure functions; imports nothing of ours."""
+"""Sound as bytes and as numbers (PCM, G.711, WAV, resampling), images by their headers. Pure functions."""
