@@ -21,7 +21,7 @@ from antiphon.events.vocabulary import (
 )
 
 StageRole = Literal["voice", "model"]
-TimerName = Literal["silence", "playout", "stage"]
+TimerName = Literal["silence", "playout", "stage", "continuation"]
 
 
 class Command(Struct, frozen=True, kw_only=True, gc=False):
@@ -190,7 +190,7 @@ class BargeIn(Command, frozen=True, kw_only=True):
 
 
 class CancelInput(Command, frozen=True, kw_only=True):
-    """Throw the uncommitted audio away, and cut off what is being said."""
+    """Throw the uncommitted audio away, and cut off what is being said. The epoch moves in any case."""
 
 
 class ClearOutput(Command, frozen=True, kw_only=True):
@@ -270,6 +270,8 @@ class RecordStage(Command, frozen=True, kw_only=True):
     code: str = ""
     message: str = ""
     retryable: bool = False
+    generation: int = 0
+    """Of which configuration it speaks."""
 
 
 class RecordScores(Command, frozen=True, kw_only=True):
@@ -331,6 +333,7 @@ class RecordMeasure(StageWord, frozen=True, kw_only=True):
 
     name: str
     value_ms: int
+    each_us: tuple[int, ...] = ()
 
 
 class RecordFinish(StageWord, frozen=True, kw_only=True):

@@ -231,6 +231,7 @@ def record_measure(state: Session, command: RecordMeasure, at: Moment) -> list[E
             index=command.index,
             name=command.name,
             value_ms=Millis(command.value_ms),
+            each_us=command.each_us,
         )
     ]
 
@@ -345,7 +346,7 @@ def fold_outputs(state: Session, event: Event, at: Moment) -> Session:
             | StageOutputDropped(operation=operation, index=index)
         ):
             return replace(state, turns=_advanced(state.turns, operation, index, at))
-        case ModelListened(operation=operation):
+        case ModelListened(operation=operation) if operation is not None:
             return replace(state, turns=_advanced(state.turns, operation, 0, at))
         case _:
             return state

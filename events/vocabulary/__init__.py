@@ -16,7 +16,7 @@ from .input import (
     SpeechStopped,
     VoiceScored,
 )
-from .playback import ItemTruncated, PlaybackAcknowledged, PlaybackEstimated
+from .playback import ItemTruncated, OutputCleared, PlaybackAcknowledged, PlaybackEstimated
 from .response import (
     AnswerRouted,
     AudioSpoken,
@@ -69,7 +69,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     StageOutputDropped, StageMeasured, EffectStarted, EffectFailed,
     ResponseCreated, AnswerRouted, TextSpoken, AudioSpoken, ToolCalled, ModelListened, TurnEnded,
     ResponseEnded,
-    PlaybackAcknowledged, PlaybackEstimated, ItemTruncated,
+    PlaybackAcknowledged, PlaybackEstimated, OutputCleared, ItemTruncated,
     ItemAdded, ItemRemoved,
     EpochAdvanced,
 )  # fmt: skip
@@ -104,6 +104,7 @@ __all__ = [
     "ItemTruncated",
     "ModelListened",
     "Outcome",
+    "OutputCleared",
     "Overlap",
     "OverlapDecided",
     "Part",

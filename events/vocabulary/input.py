@@ -85,6 +85,8 @@ class InputCommitted(Event, frozen=True, kw_only=True):
     by: str
     previous: ItemId | None = None
     outcome: CommitOutcome = "kept"
+    client_event: str | None = None
+    """Where the commit may still fail: the stage has not been given all of the item."""
 
 
 class InputTranscribed(Event, frozen=True, kw_only=True):

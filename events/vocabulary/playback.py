@@ -24,6 +24,15 @@ class PlaybackEstimated(Event, frozen=True, kw_only=True):
     heard_ms: Millis
 
 
+class OutputCleared(Event, frozen=True, kw_only=True):
+    """The client threw away what it had not played of `response`, or was told to: no more of it is heard.
+
+    May repeat, and may be about an answer that ended long ago: whatever is being said now goes on.
+    """
+
+    response: ResponseId
+
+
 class ItemTruncated(Event, frozen=True, kw_only=True):
     """The client cut an assistant item: nothing after `audio_end_ms` was heard. A cap that only falls."""
 

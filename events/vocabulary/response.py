@@ -33,6 +33,10 @@ class ResponseCreated(Event, frozen=True, kw_only=True):
     in_history: bool = True
     asked: bool = True
     """Somebody asked for it; False: a model that hears continuously began by itself."""
+    voice: str | None = None
+    temperature: float | None = None
+    answers: ItemId | None = None
+    """The deferred item that this answers: it stands right behind it, and the model sees nothing later."""
 
 
 class AnswerRouted(Event, frozen=True, kw_only=True):
@@ -66,20 +70,23 @@ class AudioSpoken(Event, frozen=True, kw_only=True):
 
 
 class ModelListened(Event, frozen=True, kw_only=True):
-    """The model decided to go on listening.
+    """The model decided to go on listening; without an `operation` nobody asked it.
 
     `response` is the answer that this ends, if one was under way. `reason`: `model_listen`, or why there was
     nothing to decide: `silence_or_noise`, `buffering`, `continuation_limit`, `turn_completed_without_output`.
     """
 
     ancillary: ClassVar[bool] = True
-    operation: Operation
+    operation: Operation | None = None
     reason: str = "model_listen"
     response: ResponseId | None = None
 
 
 class ToolCalled(Event, frozen=True, kw_only=True):
-    """The model calls one of the client's functions: an item of its own, whose output the client adds."""
+    """The model calls one of the client's functions: an item of its own, whose output the client adds.
+
+    It stands behind `previous`: the words of its answer, or the call before it.
+    """
 
     response: ResponseId
     item: ItemId
@@ -88,6 +95,7 @@ class ToolCalled(Event, frozen=True, kw_only=True):
     arguments: str
     operation: Operation
     index: int
+    previous: ItemId | None = None
 
 
 class TurnEnded(Event, frozen=True, kw_only=True):

@@ -61,7 +61,8 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a session runs by. `echo` is the client's own session object, kept to be shown back.
 
     `auto_response`: input is answered without being asked. `overlap` None: overlaps are not decided (plain
-    Realtime). `engine` holds the stage's own public options.
+    Realtime). `engine` holds the stage's own public options. `strict`: what cannot mean anything is refused
+    (an answer to nothing, the output of a function that was not called) where plain clients get by with it.
     """
 
     model: str = ""
@@ -75,6 +76,7 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     auto_response: bool = False
     overlap: Overlap | None = None
     playback: PlaybackPolicy = "estimate"
+    strict: bool = False
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: Any = "auto"
     engine: dict[str, Any] = field(default_factory=dict)
@@ -104,7 +106,10 @@ class SessionConfigured(Event, frozen=True, kw_only=True):
 
 
 class ConfigProposed(Event, frozen=True, kw_only=True):
-    """A configuration that the stage must agree to: it holds from SessionConfigured on, or never."""
+    """A configuration that the stage must agree to: it holds from SessionConfigured on, or never.
+
+    The stage is asked when what was heard before has been given to it (UnitSubmitted "configure").
+    """
 
     config: Config
     generation: int
@@ -112,12 +117,16 @@ class ConfigProposed(Event, frozen=True, kw_only=True):
 
 
 class ConfigRefused(Event, frozen=True, kw_only=True):
-    """A stage would not take a configuration that the core had accepted. Nothing of it holds."""
+    """A stage would not take a configuration that the core had accepted. Nothing of it holds.
+
+    `generation` names the proposal; None: there was none, the stage went.
+    """
 
     ancillary: ClassVar[bool] = True
     code: str
     message: str
     client_event: str | None = None
+    generation: int | None = None
 
 
 class TurnSignalled(Event, frozen=True, kw_only=True):

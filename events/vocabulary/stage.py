@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from ..ids import Fence, ItemId, Operation, ResponseId
+from ..ids import Fence, ItemId, Operation, ResponseId, Seq
 from ..units import Millis, Samples
 from .base import Event
 
@@ -41,11 +41,12 @@ class UnitSubmitted(Event, frozen=True, kw_only=True):
 
     `work="recognise"`: understand input [from, until), belonging to `item`. `work="speak"`: answer as
     `response`. `work="turn"`: a continuously hearing stage is told that the user's turn ended. `work="unit"`:
-    a stage that hears in units is given input [from, until) and then `silence` samples of zeros; `final` ends
-    the user's turn, `force_listen` leaves the model no choice.
+    a stage that hears in units is given input [from, until) and then `silence` samples of zeros, with
+    `images` (the ImageReceived at those places); `final` ends the user's turn, `force_listen` leaves the
+    model no choice. `work="configure"`: the earliest ConfigProposed is put to the stage, in order with units.
     """
 
-    work: Literal["recognise", "speak", "turn", "unit"]
+    work: Literal["recognise", "speak", "turn", "unit", "configure"]
     fence: Fence
     item: ItemId | None = None
     from_sample: Samples = Samples(0)
@@ -54,6 +55,7 @@ class UnitSubmitted(Event, frozen=True, kw_only=True):
     silence: Samples = Samples(0)
     final: bool = False
     force_listen: bool = False
+    images: tuple[Seq, ...] = ()
 
 
 class UnitCompleted(Event, frozen=True, kw_only=True):
@@ -82,13 +84,14 @@ class StageOutputDropped(Event, frozen=True, kw_only=True):
 
 
 class StageMeasured(Event, frozen=True, kw_only=True):
-    """How long the stage took, on its own clock."""
+    """How long the stage took, on its own clock. `each_us`: the single intervals, where it tells them."""
 
     ancillary: ClassVar[bool] = True
     operation: Operation
     index: int
     name: str
     value_ms: Millis
+    each_us: tuple[int, ...] = ()
 
 
 class EffectStarted(Event, frozen=True, kw_only=True):
