@@ -196,6 +196,8 @@ _WORDS: dict[type, Callable[[contract.Output, Any], commands.Command]] = {
         )
     ),
     contract.Measured: _word(
-        lambda body, **word: commands.RecordMeasure(name=body.name, value_ms=body.value_ms, **word)
+        lambda body, **word: commands.RecordMeasure(
+            name=body.name, value_ms=body.value_ms, each_us=body.each_us, **word
+        )
     ),
 }

@@ -4,6 +4,8 @@ Pure bookkeeping, without engine and without I/O; desk.py decides with it.
 
 * An operation is under way until its last output, its cancel or the session's close. Afterwards it is known:
   asked again it is not done again.
+* While `waiting` is a queue the engine is busy with the session itself (opening it, configuring it), and what
+  is asked stands in that queue. Its length is bounded by the window.
 * An output is numbered when it is first said (1, 2, 3, …) and kept until it is acknowledged. Outputs of a
   void epoch are forgotten, so what is said again after a takeover may skip their numbers.
 """
@@ -11,6 +13,7 @@ Pure bookkeeping, without engine and without I/O; desk.py decides with it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -41,21 +44,36 @@ class StageSession:
 
     __slots__ = (
         "_next_number",
+        "cleaned",
+        "current",
         "epoch",
         "fence",
+        "generation",
         "opening",
         "retained",
         "retained_bytes",
         "under_way",
+        "unit",
+        "waiting",
         "window",
         "writer_epoch",
     )
 
-    def __init__(self, fence: Fence, writer_epoch: int, opening: str) -> None:
+    def __init__(self, fence: Fence, writer_epoch: int) -> None:
         self.fence = fence
+        self.current = fence
+        """The latest moment that a writer has named: what precedes its epoch is void."""
         self.epoch = fence.epoch
+        self.cleaned = fence.epoch
+        """The epoch up to which the engine was told what is void, without an error."""
         self.writer_epoch = writer_epoch
-        self.opening = opening
+        self.opening = ""
+        """Names the engine's life and this opening; empty until the engine has opened the session."""
+        self.generation: int | None = None
+        """The last configuration that the engine took, of those that were asked for here."""
+        self.unit: Operation | None = None
+        """The last unit that was given to the engine."""
+        self.waiting: deque[Callable[[], None]] | None = deque()
         self.under_way: dict[Operation, UnderWay] = {}
         self.window = Window(WINDOW)
         self.retained: deque[Retained] = deque()
@@ -91,11 +109,12 @@ class StageSession:
             self.retained_bytes -= retained.popleft().weight
         self.window.acknowledged(number)
 
-    def advance(self, epoch: int) -> None:
-        """Output-side work before `epoch` is void. An earlier or equal epoch changes nothing."""
+    def advance(self, following: Fence) -> None:
+        """Output-side work before `following.epoch` is void. An earlier or equal epoch changes nothing."""
+        epoch = following.epoch
         if epoch <= self.epoch:
             return
-        self.epoch = epoch
+        self.epoch, self.current = epoch, following
         void = [op for op, work in self.under_way.items() if work.epoch is not None and work.epoch < epoch]
         for operation in void:
             del self.under_way[operation]
@@ -109,7 +128,7 @@ class StageSession:
         number = self._next_number
         self._next_number = number + 1
         output = Output(fence, operation, number, index, last, body)  # type: ignore[arg-type]  # Body's union
-        weight = 256 + len(body.pcm) if type(body) is Said else 256
+        weight = 256 + len(body.pcm) + 4 * len(body.text) if type(body) is Said else 256
         self.retained.append(Retained(output, epoch, weight))
         self.retained_bytes += weight
         if last:

@@ -31,7 +31,7 @@ from antiphon.actors.link.codec import (
     encode_one,
     message_decoder,
 )
-from antiphon.actors.link.window import Window, is_output_side
+from antiphon.actors.link.window import Window, is_output_side, weight_of
 from antiphon.actors.stages.contract import (
     Acknowledge,
     Cancel,
@@ -177,10 +177,10 @@ class StageLink(asyncio.Protocol):
                 fence = command.fence
                 window = self._windows.get(fence.session)
                 epoch = fence.epoch if is_output_side(command, role=self._role) else None
-                if window is not None and not window.take(command.operation, epoch):
-                    raise WindowFull(f"session {fence.session} has {WINDOW} operations under way")
+                if window is not None and not window.take(command.operation, epoch, weight_of(command)):
+                    raise WindowFull(f"session {fence.session} has too much under way")
             case Cancel(fence, following):
-                if fence.session in self._windows:
+                if following is not None and fence.session in self._windows:
                     self._windows[fence.session].voided(following.epoch)
             case Open(fence):
                 # Opened again, by the next writer in this process: what was asked before is still there.

@@ -16,6 +16,7 @@ PCM here is mono signed 16-bit little-endian at 24 kHz (events.units.SAMPLE_RATE
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -23,6 +24,10 @@ from msgspec import Struct
 from antiphon.events.ids import Fence, Operation, SessionId
 
 CONTRACT_VERSION = 2
+ENGINE_DEAD = "engine_dead"
+"""The code of a failure after which the engine is of no more use: its process ends and is started again."""
+MOST_INTERVALS = 256
+"""Intervals that one Measured may hold."""
 
 
 class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -127,14 +132,18 @@ class Configure(Command, frozen=True, tag="configure"):
 
 
 class Cancel(Command, frozen=True, tag="cancel"):
-    """All output-side work of epochs before `next.epoch` is void. Idempotent; a late one only cleans up."""
+    """All output-side work of epochs before `next.epoch` is void. Idempotent; a late one only cleans up.
+
+    Without a `next` that is later than `fence` it is refused (CancelRefused), and nothing is released.
+    """
 
     fence: Fence
-    next: Fence
+    next: Fence | None = None
 
 
 class Close(Command, frozen=True, tag="close"):
-    """Let the session go. Answered by Closed when the engine has really released it."""
+    """Let the session go. Answered by Closed when the engine has really released it; until then its place
+    stays taken."""
 
     fence: Fence
     reason: str
@@ -217,10 +226,20 @@ class Failed(Body, frozen=True, tag="failed"):
 
 
 class Measured(Body, frozen=True, tag="measured"):
-    """A measurement on the stage's own clock, e.g. `recognise_ms`, `first_token_ms`."""
+    """A measurement on the stage's own clock; never an operation's last word.
+
+    Names that projections/measures.py knows: `first_token_ms` and `first_audio_ms` (since the operation was
+    asked), `recognise_ms`, and `token_gaps_ms`: `each_us` holds the times from one token to the next, in
+    microseconds, `value_ms` their sum. More than MOST_INTERVALS take several.
+    """
 
     name: str
     value_ms: int
+    each_us: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.each_us) > MOST_INTERVALS:
+            raise ValueError(f"{len(self.each_us)} intervals, at most {MOST_INTERVALS}")
 
 
 class Message(Struct, frozen=True, tag=True, gc=False):
@@ -271,12 +290,19 @@ class Cancelled(Message, frozen=True, tag="cancelled"):
     next: Fence
 
 
+class CancelRefused(Message, frozen=True, tag="cancel_refused"):
+    """The cancel did not name a later epoch: nothing was voided and nothing released."""
+
+    fence: Fence
+    message: str
+
+
 class Closed(Message, frozen=True, tag="closed"):
     fence: Fence
 
 
 StageCommand = Open | Listen | EndTurn | Speak | Configure | Cancel | Close | Acknowledge
-StageMessage = Opened | Refused | Output | Configured | ConfigRefused | Cancelled | Closed
+StageMessage = Opened | Refused | Output | Configured | ConfigRefused | Cancelled | CancelRefused | Closed
 
 
 # --- the engine's side of the stage process ---------------------------------------------------------------
@@ -288,11 +314,16 @@ class Emit(Protocol):
     def __call__(self, fence: Fence, operation: Operation, body: Body, *, last: bool = False) -> None: ...
 
 
+Pending = Future[None] | None
+"""None: it is done. A future: it is done, or has failed, when the future says so (from any thread)."""
+
+
 class Engine(Protocol):
     """The software that fills a stage. Called on the stage's loop thread: no method may block.
 
     Heavy work goes to the engine's own threads, which answer through `emit`. Every operation ends with
-    exactly one output with `last=True`, unless it was cancelled.
+    exactly one output with `last=True`, unless it was cancelled. An engine that can no longer serve anybody
+    raises EngineDied, or ends an operation with Failed(ENGINE_DEAD, …).
     """
 
     descriptor: Descriptor
@@ -300,23 +331,32 @@ class Engine(Protocol):
     def start(self, emit: Emit) -> None:
         """Ready to serve; the models are already loaded (in the engine's constructor)."""
 
-    def open(self, fence: Fence, config: dict[str, Any]) -> None:
-        """Make room for a session. Raises EngineRefused."""
+    def open(self, fence: Fence, config: dict[str, Any]) -> Pending:
+        """Make room for a session. EngineRefused, raised or in the future: nothing is held for it."""
 
-    def listen(self, command: Listen) -> None: ...
+    def listen(self, command: Listen) -> None:
+        """Hear a piece, a unit or an utterance. Of units one is given at a time; after a cancel the next may
+        come while the void one is still ending."""
 
     def end_turn(self, command: EndTurn) -> None: ...
 
     def speak(self, command: Speak) -> None: ...
 
-    def configure(self, command: Configure) -> None:
-        """Run the session by another configuration. Raises EngineRefused; then nothing has changed."""
+    def configure(self, fence: Fence, config: dict[str, Any]) -> Pending:
+        """Run the session by another configuration from here on; only with `confirms_config`.
+
+        EngineRefused, raised or in the future: nothing has changed. The session is asked nothing else until
+        it is decided.
+        """
 
     def cancel(self, fence: Fence, next_fence: Fence) -> None:
         """Stop generating for the session's earlier epochs as soon as can be. Idempotent."""
 
-    def close(self, fence: Fence) -> None:
-        """Let go of everything held for the session."""
+    def close(self, fence: Fence) -> Pending:
+        """Let go of everything held for the session; nothing if there is nothing. Asked again if it fails.
+
+        The session's place is free when this is done, so it is done only when memory and threads are.
+        """
 
     def stop(self) -> None:
         """End threads; called once, at shutdown."""
@@ -328,3 +368,7 @@ class EngineRefused(Exception):
     def __init__(self, code: str, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
         self.code, self.message, self.retryable = code, message, retryable
+
+
+class EngineDied(Exception):
+    """The engine is of no more use to anybody."""

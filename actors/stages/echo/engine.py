@@ -95,7 +95,7 @@ class EchoEngine:
         self._lines[fence.session].clear()
 
     def close(self, fence: Fence) -> None:
-        del self._lines[fence.session]
+        self._lines.pop(fence.session, None)
 
     def stop(self) -> None:
         pass

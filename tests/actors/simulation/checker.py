@@ -208,7 +208,7 @@ class Checker:
         if world.plan.hears == "utterances":
             assert created == ended, "a response without an end"
         for stage in world.stages.values():
-            for session in stage.desk._sessions.values():
+            for session in stage.desk.sessions.of.values():
                 assert not session.retained, "outputs that nobody acknowledged"
 
     def _timers_fired(self, events: Sequence[v.Event]) -> None:
