@@ -53,6 +53,7 @@ from . import (
     timers,
     turns,
     voice,
+    words,
 )
 from .evolve import evolve
 from .refusals import Refused, SessionOver
@@ -86,12 +87,12 @@ CASES: dict[type[commands.Command], Case] = {
     commands.RecordStage: life.record_stage,
     commands.RecordScores: voice.record_scores,
     commands.RecordHeard: input.record_heard,
-    commands.RecordRoute: turns.record_route,
-    commands.RecordSpeech: turns.record_speech,
-    commands.RecordConsumed: turns.record_consumed,
-    commands.RecordMeasure: turns.record_measure,
-    commands.RecordFinish: turns.record_finish,
-    commands.RecordFailure: turns.record_failure,
+    commands.RecordRoute: words.record_route,
+    commands.RecordSpeech: words.record_speech,
+    commands.RecordConsumed: words.record_consumed,
+    commands.RecordMeasure: words.record_measure,
+    commands.RecordFinish: words.record_finish,
+    commands.RecordFailure: words.record_failure,
 }
 
 RULES: dict[type[Event], Rule] = {
