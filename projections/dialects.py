@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .base import Projection
+from .duplex.projection import DuplexProjection
 from .realtime.projection import RealtimeProjection
 
-DIALECTS: Mapping[str, Projection] = {"realtime": RealtimeProjection()}
+DIALECTS: Mapping[str, Projection] = {"realtime": RealtimeProjection(), "duplex": DuplexProjection()}
 
 
 def versions() -> dict[str, int]:

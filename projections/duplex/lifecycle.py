@@ -1,0 +1,108 @@
+"""The session's own frames: beginning, configurations, troubles, end; and who has the turn."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from antiphon.events import vocabulary as v
+from antiphon.events.envelope import Stored
+
+from . import frames as f
+from .errors import told
+from .formats import output_format
+from .session import session_object
+from .view import Shown, View
+
+SIGNALLED = {
+    "user_started": "user_speaking",
+    "user_committed": "user_committed",
+    "assistant_started": "assistant_generating",
+    "assistant_done": "idle",
+}
+"""What a client's signal makes of the turn state that is shown. Nothing else follows from it."""
+
+REASONS = {"client": "client_close", "disconnected": "disconnect"}
+"""The protocol's words for why a session was closed; other reasons are shown as they are."""
+
+
+def opened(view: View, stored: Stored, event: v.SessionOpened) -> tuple[View, Shown]:
+    view = _configured_by(
+        replace(view, session=event.session, incarnation=event.incarnation, abilities=event.abilities),
+        event.config,
+    )
+    shown = session_object(view)
+    return view, [
+        (f.SessionCreated, {"session": shown, "incarnation": event.incarnation}),
+        (f.SessionUpdated, {"session": shown, "config_generation": 0}),
+    ]
+
+
+def configured(view: View, stored: Stored, event: v.SessionConfigured) -> tuple[View, Shown]:
+    view = replace(_configured_by(view, event.config), generation=event.generation)
+    members = {"session": session_object(view), "config_generation": event.generation}
+    return view, [(f.SessionUpdated, members)]
+
+
+def _configured_by(view: View, config: v.Config) -> View:
+    return replace(view, config=config, output=output_format(config))
+
+
+def refused(view: View, stored: Stored, event: v.CommandRefused) -> tuple[View, Shown]:
+    """Shown to whoever asked."""
+    if event.attachment != view.attachment:
+        return view, []
+    return view, told(event.code, event.message, event.parameter, event.client_event)
+
+
+def config_refused(view: View, stored: Stored, event: v.ConfigRefused) -> tuple[View, Shown]:
+    return view, told(event.code, event.message, None, event.client_event)
+
+
+def without_stage(view: View, stored: Stored, event: v.StageRefused | v.StageLost) -> tuple[View, Shown]:
+    """The session ends for want of its model: that is told before its answer ends as failed."""
+    if event.stage != "model" or view.phase == "closed":
+        return view, []
+    if isinstance(event, v.StageLost):
+        code, message = "stage_lost", "the model's process has ended"
+    else:
+        code, message = event.code, event.message
+    return replace(view, troubled=code), told(code, message)
+
+
+def failed(view: View, stored: Stored, event: v.SessionFailed) -> tuple[View, Shown]:
+    trouble = [] if view.troubled == event.code else told(event.code, event.message)
+    view, closing = _ended(view, event.code)
+    return view, [*trouble, closing]
+
+
+def closed(view: View, stored: Stored, event: v.SessionClosed) -> tuple[View, Shown]:
+    view, closing = _ended(view, REASONS.get(event.reason, event.reason))
+    return view, [closing]
+
+
+def _ended(view: View, reason: str) -> tuple[View, tuple[type[f.Frame], f.Json]]:
+    raw = {"type": "session.closed", "session_id": view.session, "epoch": view.epoch, "reason": reason}
+    members = {"session_id": view.session, "reason": reason, "event": raw}
+    return replace(view, phase="closed", turn_state="idle"), (f.SessionClosed, members)
+
+
+def signalled(view: View, stored: Stored, event: v.TurnSignalled) -> tuple[View, Shown]:
+    view = replace(view, turn_state=SIGNALLED.get(event.event, view.turn_state))
+    return view, [_turn_event(view, event.event, view.turn)]
+
+
+def turn_ended(view: View, stored: Stored, event: v.TurnEnded) -> tuple[View, Shown]:
+    speaking = view.speaking
+    if speaking is not None:
+        view = replace(view, speaking=replace(speaking, turn_over=True))
+    return view, [_turn_event(view, "model_turn_ended", event.turn)]
+
+
+def _turn_event(view: View, event: str, turn: int) -> tuple[type[f.Frame], f.Json]:
+    return f.TurnEvent, {
+        "session_id": view.session,
+        "event": event,
+        "turn_state": view.turn_state,
+        "epoch": view.epoch,
+        "turn_id": turn,
+    }

@@ -1,0 +1,62 @@
+"""The dialect as a Projection (projections/base.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from antiphon.events.envelope import Stored
+
+from . import frames as f
+from .step import step
+from .view import View
+
+VERSION = 1
+
+
+def _audio(frame: f.AudioDelta, stored: Stored) -> bytes:
+    return b"" if stored.blob is None else stored.blob.crc32c.to_bytes(4, "little")
+
+
+def _delta(frame: f.TranscriptDelta | f.TextDelta | f.ArgumentsDelta, stored: Stored) -> bytes:
+    return frame.delta.encode()
+
+
+def _transcript(frame: f.Transcribed, stored: Stored) -> bytes:
+    return frame.transcript.encode()
+
+
+def _status(frame: f.ResponseDone, stored: Stored) -> bytes:
+    return str(frame.response["status"]).encode()
+
+
+MEANINGS: dict[type[f.Frame], Callable[[Any, Stored], bytes]] = {
+    f.AudioDelta: _audio,
+    f.TranscriptDelta: _delta,
+    f.TextDelta: _delta,
+    f.ArgumentsDelta: _delta,
+    f.Transcribed: _transcript,
+    f.ResponseDone: _status,
+}
+
+
+class DuplexProjection:
+    """Implements Projection."""
+
+    version = VERSION
+    encode = staticmethod(msgspec.json.Encoder().encode)
+
+    @staticmethod
+    def begin(attachment: int) -> View:
+        return View(attachment=attachment)
+
+    @staticmethod
+    def step(view: View, stored: Stored) -> tuple[View, list[f.Frame]]:
+        return step(view, stored)
+
+    @staticmethod
+    def meaning(frame: f.Frame, stored: Stored) -> bytes:
+        says = MEANINGS.get(type(frame))
+        return b"" if says is None else says(frame, stored)

@@ -1,0 +1,117 @@
+"""What the dialect must remember of the events so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from antiphon.actors.session.playback import move
+from antiphon.actors.session.state import Played
+from antiphon.events import vocabulary as v
+from antiphon.events.ids import ItemId, ResponseId, SessionId
+from antiphon.events.units import samples_to_ms
+
+from . import frames as f
+from .formats import Format, usual
+
+Shown = Sequence[tuple[type[f.Frame], f.Json]]
+"""Frames without their numbers: the kind of each and its members."""
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """A response as far as it was shown.
+
+    `format` is that of its audio. `voiced`: response.speak was said. `marked` counts the characters whose
+    place in the audio was told. `played_ms` is what the client says it played. `calls` are its function
+    calls, as items. `turn_over`: the model ended its turn with what follows.
+    """
+
+    created: v.ResponseCreated
+    played: Played
+    format: Format
+    voiced: bool = False
+    marked: int = 0
+    played_ms: int = 0
+    calls: tuple[f.Json, ...] = ()
+    turn_over: bool = False
+
+    @property
+    def scope(self) -> f.Json:
+        """Members of whatever belongs to it."""
+        fence = self.created.fence
+        return {"response_id": self.created.response, "epoch": fence.epoch, "turn_id": fence.turn}
+
+    @property
+    def part(self) -> f.Json:
+        """Members of whatever belongs to the content of its message."""
+        return {**self.scope, "item_id": self.created.item}
+
+    @property
+    def cursors(self) -> f.Cursors:
+        played = self.played
+        generated = samples_to_ms(played.generated)
+        told = max(played.acknowledged_ms or 0, played.estimated_ms or 0)
+        heard = min(told if played.cap_ms is None else played.cap_ms, generated)
+        return f.Cursors(generated, samples_to_ms(played.sent), max(self.played_ms, heard), heard)
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether audio was sent that nobody has heard yet, as far as anybody said."""
+        cursors = self.cursors
+        unheard = cursors.sent_ms > cursors.committed_ms
+        return unheard and self.played.cap_ms is None and not self.played.interrupted
+
+
+class View(Struct, frozen=True, gc=False):
+    """One attachment's. `turn_state` is the protocol's word for who speaks; `troubled` the code of an error
+    that was told before the end that it leads to."""
+
+    attachment: int
+    session: SessionId = SessionId("")
+    incarnation: int = 0
+    abilities: v.Abilities = v.Abilities(stage="", hears="utterances")
+    config: v.Config = v.Config()
+    output: Format = usual("pcm16", output=True)
+    generation: int = 0
+    phase: str = "open"
+    epoch: int = 0
+    turn: int = 0
+    turn_state: str = "idle"
+    request: int | None = None
+    troubled: str | None = None
+    speaking: Answer | None = None
+    ended: tuple[Answer, ...] = ()
+    spoken_s: tuple[tuple[ItemId, float], ...] = ()
+    """Committed items that wait for their transcript, with their length in seconds."""
+
+    def answer(self, response: ResponseId | None) -> Answer | None:
+        speaking = self.speaking
+        if speaking is not None and speaking.created.response == response:
+            return speaking
+        return next((one for one in reversed(self.ended) if one.created.response == response), None)
+
+    @property
+    def latest(self) -> Answer | None:
+        return self.speaking or (self.ended[-1] if self.ended else None)
+
+
+def put(view: View, answer: Answer) -> View:
+    """The view with one answer replaced."""
+    response = answer.created.response
+    speaking = view.speaking
+    if speaking is not None and speaking.created.response == response:
+        return replace(view, speaking=answer)
+    kept = tuple(answer if one.created.response == response else one for one in view.ended)
+    return replace(view, ended=kept)
+
+
+def moved(view: View, event: Any) -> tuple[View, Answer | None]:
+    """The cursors of the answer that the event (or a report's AudioSent) is about, after it."""
+    answer = view.answer(event.response)
+    if answer is None:
+        return view, None
+    answer = replace(answer, played=move(answer.played, event))
+    return put(view, answer), answer
