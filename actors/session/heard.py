@@ -1,7 +1,9 @@
 """What the user heard of a response, computed from its cursors. A view; playback.py holds the rules.
 
 Truncation wins over acknowledgements, acknowledgements over the estimate. While a response is still playing
-and nobody has said anything, it is heard as far as its audio was sent and has had time to play.
+and nobody has said anything, it is heard as far as its audio was sent and has had time to play. Of a client
+that promised to acknowledge (`ack_only`) nothing is assumed; what is done counts as heard whole
+(`commit_all_on_done`) unless the client said that it has heard a part.
 """
 
 from __future__ import annotations
@@ -12,17 +14,30 @@ from antiphon.events.units import ms_to_samples, samples_to_ms
 
 from .state import Mark, Played
 
+LAG_MS = 2_000
+"""How much later than its due a client may play what it was sent."""
+
 
 def heard_ms(played: Played, mono_ns: int) -> int:
     """How much of the response counts as heard at `mono_ns`, in ms on its own clock."""
     generated = samples_to_ms(played.generated)
     if played.cap_ms is not None:
         return min(played.cap_ms, generated)
+    if _counts_whole(played):
+        return generated
     if played.acknowledged_ms is not None:
         return min(played.acknowledged_ms, generated)
+    if played.policy != "estimate":
+        return 0
     if played.estimated_ms is not None:
         return min(played.estimated_ms, generated)
     return min(playing_ms(played, mono_ns), generated)
+
+
+def _counts_whole(played: Played) -> bool:
+    if played.policy != "commit_all_on_done" or not played.whole:
+        return False
+    return not 0 < (played.acknowledged_ms or 0) < samples_to_ms(played.generated)
 
 
 def playing_ms(played: Played, mono_ns: int) -> int:
@@ -35,16 +50,28 @@ def playing_ms(played: Played, mono_ns: int) -> int:
 
 def is_playing(played: Played) -> bool:
     """Whether the user may still be hearing it, as far as anybody has said."""
+    if _counts_whole(played):
+        return False
     told = max(played.acknowledged_ms or 0, played.estimated_ms or 0)
     return told < samples_to_ms(played.generated) and played.cap_ms is None and not played.interrupted
+
+
+def may_be_heard(played: Played, mono_ns: int) -> bool:
+    """Whether the user may hear it now: it plays, and was not sent so long ago that all of it has played."""
+    if not is_playing(played):
+        return False
+    if played.first_mono_ns is None or played.sent < played.generated or not played.ended:
+        return True
+    played_out = played.first_mono_ns + (samples_to_ms(played.generated) + LAG_MS) * 1_000_000
+    return mono_ns < played_out
 
 
 def heard_text(played: Played, mono_ns: int) -> str:
     """The text whose audio began before the position heard at `mono_ns`, cut at a word.
 
-    Inside a marked piece the position is interpolated over its characters: engines give no finer times.
-    What has no audio counts when it ends: a text-only answer as far as it was shown, a spoken one only if
-    nobody broke in before its audio came.
+    Inside a marked piece the position is interpolated over its characters: engines give no finer times. Of
+    clients that acknowledge it is taken to the very character (`_prefix`). What has no audio counts when it
+    ends: a text-only answer as far as it was shown, a spoken one only if nobody broke in before its audio.
     """
     if not played.marks:
         return ""
@@ -56,6 +83,8 @@ def heard_text(played: Played, mono_ns: int) -> str:
     limit = ms_to_samples(heard_ms(played, mono_ns))
     if limit >= ms_to_samples(samples_to_ms(played.generated)):
         return full_text(played)
+    if played.policy != "estimate":
+        return _prefix(played, limit)
     heard: list[str] = []
     for mark, end in _spans(played):
         if limit >= end:
@@ -65,6 +94,20 @@ def heard_text(played: Played, mono_ns: int) -> str:
             heard.append(_words_before(mark.text, (limit - mark.from_sample) / (end - mark.from_sample)))
         break
     return "".join(heard).rstrip()
+
+
+def _prefix(played: Played, limit: int) -> str:
+    """The characters up to `limit`, each piece of text spread evenly over its audio."""
+    kept = waiting = 0
+    for mark, end in _spans(played):
+        waiting += len(mark.text)
+        if end == mark.from_sample:
+            continue  # its audio is that of the text which follows
+        if limit < end:
+            kept += max(waiting * (limit - mark.from_sample) // (end - mark.from_sample), 0)
+            break
+        kept, waiting = kept + waiting, 0
+    return full_text(played)[:kept].rstrip()
 
 
 def full_text(played: Played) -> str:

@@ -5,8 +5,9 @@ the client's truncation (a permanent cap that only falls), else its acknowledgem
 estimate is made for clients that never say: the whole, once the audio has had time to play out; and when
 the user breaks in, the smaller of what was sent and the time since its first audio. The first real
 acknowledgement of a response switches that response to acknowledgements. A response without audio is heard
-when it ends. Before a new response is created every earlier one has its estimate, so that no prompt is
-built on an undecided history.
+when it ends. Where the session's policy is another nothing is estimated: `ack_only` counts what was
+acknowledged, `commit_all_on_done` also what has ended by itself. Before a new response is created every
+earlier one has its estimate, so that no prompt is built on an undecided history.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from antiphon.events.vocabulary import (
     Event,
     FramesSent,
     ItemTruncated,
+    OutputCleared,
     PlaybackAcknowledged,
     PlaybackEstimated,
     ResponseCreated,
@@ -32,8 +34,8 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import AcknowledgePlayback, AppendAudio, ReportSent, TruncateItem
-from .heard import playing_ms
-from .refusals import InvalidValue, ItemNotFound
+from .heard import is_playing, playing_ms
+from .refusals import InvalidValue, ItemNotFound, PlaybackMismatch, PlaybackNotFound
 from .state import Mark, Played, Session, put_played
 
 
@@ -44,7 +46,8 @@ def _undecided(state: Session) -> Iterator[Played]:
 
 def _is_decided(played: Played) -> bool:
     return (
-        played.interrupted
+        played.policy != "estimate"
+        or played.interrupted
         or played.cap_ms is not None
         or played.acknowledged_ms is not None
         or (played.estimated_ms or 0) >= samples_to_ms(played.generated)
@@ -82,13 +85,41 @@ def _within(state: Session, reported: Iterable[AudioSent]) -> Iterator[AudioSent
 
 
 def acknowledge(state: Session, command: AcknowledgePlayback, at: Moment) -> list[Event]:
-    played = None if command.response is None else state.playback(command.response)
-    if played is None:
-        raise ItemNotFound(f"no response {command.response}", parameter="response_id")
-    heard = min(max(command.heard_ms, 0), samples_to_ms(played.generated))
-    if played.acknowledged_ms is not None and heard <= played.acknowledged_ms:
+    """Of the named response; a repetition is a fact only for clients that are told of each."""
+    played = _named(state, command)
+    generated = samples_to_ms(played.generated)
+    heard = min(max(command.heard_ms, 0), generated)
+    if command.truncate:
+        cut = ItemTruncated(item=played.item, response=played.response, audio_end_ms=Millis(heard))
+        return [cut]
+    known = played.acknowledged_ms is not None and heard <= played.acknowledged_ms
+    if known and played.policy == "estimate":
         return []
-    return [PlaybackAcknowledged(response=played.response, heard_ms=Millis(heard))]
+    told = None if command.played_ms is None else Millis(min(max(command.played_ms, 0), generated))
+    return [PlaybackAcknowledged(response=played.response, heard_ms=Millis(heard), played_ms=told)]
+
+
+def _named(state: Session, command: AcknowledgePlayback) -> Played:
+    """The response that an acknowledgement is about: named by itself, by its item, by both, or by neither."""
+    if command.response is not None:
+        played = state.playback(command.response)
+        if played is None:
+            raise PlaybackNotFound(f"no response {command.response}", parameter="response_id")
+        if command.item not in (None, played.item):
+            told = f"item {command.item} is not of response {command.response}, {played.item} is"
+            raise PlaybackMismatch(told, parameter="item_id")
+        return played
+    if command.item is not None:
+        found = next((one for one in reversed(state.played) if one.item == command.item), None)
+        if found is None:
+            raise PlaybackNotFound(f"item {command.item} is not an answer's", parameter="item_id")
+        return found
+    playing = [one for one in state.played[-2:] if is_playing(one)]
+    if len(playing) == 1:
+        return playing[0]
+    if not state.played:
+        raise PlaybackNotFound("nothing has been said yet", parameter="response_id")
+    return state.played[-1]
 
 
 def truncate_item(state: Session, command: TruncateItem, at: Moment) -> list[Event]:
@@ -117,11 +148,26 @@ def estimate_interrupted(state: Session, event: EpochAdvanced, at: Moment) -> li
     return [
         PlaybackEstimated(response=played.response, heard_ms=Millis(playing_ms(played, at.mono_ns)))
         for played in state.played[-2:]
-        if played.generated > 0
+        if _wants_estimate(played)
+    ]
+
+
+def estimate_cleared(state: Session, event: OutputCleared, at: Moment) -> list[Event]:
+    """What a client throws away it stops hearing at that moment."""
+    played = state.playback(event.response)
+    if played is None or not _wants_estimate(played):
+        return []
+    return [PlaybackEstimated(response=played.response, heard_ms=Millis(playing_ms(played, at.mono_ns)))]
+
+
+def _wants_estimate(played: Played) -> bool:
+    return (
+        played.generated > 0
+        and played.policy == "estimate"
         and played.estimated_ms is None
         and played.acknowledged_ms is None
         and played.cap_ms is None
-    ]
+    )
 
 
 def estimate_earlier(state: Session, event: ResponseCreated, at: Moment) -> list[Event]:
@@ -166,14 +212,17 @@ def move(played: Played, event: Event | AudioSent) -> Played:
         case AudioSent(until_sample=until, first_mono_ns=first):
             earliest = first if played.first_mono_ns is None else min(first, played.first_mono_ns)
             return replace(played, sent=max(played.sent, until), first_mono_ns=earliest)
-        case PlaybackAcknowledged(heard_ms=heard):
-            return replace(played, acknowledged_ms=max(heard, played.acknowledged_ms or 0))
+        case PlaybackAcknowledged(heard_ms=heard, played_ms=told):
+            most = max(played.played_ms, heard if told is None else told)
+            return replace(played, acknowledged_ms=max(heard, played.acknowledged_ms or 0), played_ms=most)
         case PlaybackEstimated(heard_ms=heard):
             return replace(played, estimated_ms=max(heard, played.estimated_ms or 0))
         case ItemTruncated(audio_end_ms=cap):
             return replace(played, cap_ms=cap if played.cap_ms is None else min(cap, played.cap_ms))
-        case ResponseEnded():
-            return replace(played, ended=True)
+        case OutputCleared():
+            return replace(played, interrupted=True)
+        case ResponseEnded(outcome=outcome):
+            return replace(played, ended=True, whole=outcome in ("completed", "incomplete"))
         case _:
             return played
 
@@ -181,7 +230,7 @@ def move(played: Played, event: Event | AudioSent) -> Played:
 def fold(state: Session, event: Event, at: Moment) -> Session:
     match event:
         case ResponseCreated(response=response, item=item, modalities=modalities):
-            begun = Played(response, item, audible="audio" in modalities)
+            begun = Played(response, item, "audio" in modalities, state.config.playback)
             return replace(state, played=(*state.played, begun))
         case FramesSent(audio=reported):
             for sent in reported:
@@ -193,6 +242,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             | TextSpoken(response=response)
             | PlaybackAcknowledged(response=response)
             | PlaybackEstimated(response=response)
+            | OutputCleared(response=response)
             | ItemTruncated(response=response)
             | ResponseEnded(response=response)
         ) if response is not None:

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from antiphon.events.ids import Fence, ItemId, Operation, ResponseId, Seq, SessionId, derived_id
-from antiphon.events.units import SAMPLE_RATE, Moment
-from antiphon.events.vocabulary import Abilities, Config, Item
+from antiphon.events.units import SAMPLE_RATE, Moment, ms_to_samples
+from antiphon.events.vocabulary import Abilities, Config, Item, PlaybackPolicy
 
 Phase = Literal["new", "open", "closed"]
 
@@ -26,6 +26,17 @@ class InputBuffer(Struct, frozen=True, gc=False):
     last_mono_ns: int = 0
     submitted: Operation = Operation(-1)
     """The latest piece of input, as the operation by which a continuously hearing stage knows it."""
+
+
+class Verdicts(Struct, frozen=True, gc=False):
+    """What was said of the input that belongs to no item yet: samples that are speech and that are none.
+
+    `over_ms` of the speech came over the answer under way. All 0 where nobody judges.
+    """
+
+    speech: int = 0
+    silence: int = 0
+    over_ms: int = 0
 
 
 LONGEST_UTTERANCE = 5 * 60 * SAMPLE_RATE
@@ -68,8 +79,68 @@ class Input(Struct, frozen=True, gc=False):
     untranscribed: tuple[ItemId, ...] = ()
 
 
+class Unit(Struct, frozen=True, gc=False):
+    """Input that a stage was given as one unit: [from_sample, until), then `silence` samples of zeros."""
+
+    operation: Operation
+    fence: Fence
+    from_sample: int
+    until: int
+    silence: int = 0
+    final: bool = False
+    force_listen: bool = False
+    images: tuple[Seq, ...] = ()
+    next_index: int = 0
+    asked_mono_ns: int = 0
+
+
+class Held(Struct, frozen=True, gc=False):
+    """A committed item that the stage was not given wholly. `due`: with its end the user's turn ends."""
+
+    item: ItemId
+    from_sample: int
+    until: int
+    due: bool = False
+    client_event: str | None = None
+
+
+class Units(Struct, frozen=True, gc=False):
+    """Where a stage that hears in units stands. See units.py and continuation.py for how it moves.
+
+    Input up to `given` was given, or never will be. `void` is the unit that a cancel overtook, until the
+    next one is given. Held audio up to `wanted` belongs to the answer under way. `broken`: a unit failed,
+    and nothing is given before the client says more.
+    """
+
+    given: int = 0
+    flight: Unit | None = None
+    void: Unit | None = None
+    held: tuple[Held, ...] = ()
+    wanted: int = 0
+    broken: bool = False
+    images: tuple[tuple[Seq, int], ...] = ()
+    """Not yet given: the ImageReceived, and at which sample it came."""
+    awaiting: bool = False
+    """The user's turn was ended and the model has not answered it."""
+    silences: int = 0
+    """Units of nothing but silence since the last that had input."""
+    paced_mono_ns: int = 0
+    """When the last unit was given; of one made of silence, when it should have been."""
+
+
+class Proposal(Struct, frozen=True, gc=False):
+    """A configuration that the stage must take. Input before `until` is given first; then it is asked."""
+
+    generation: int
+    config: Config
+    until: int
+    client_event: str | None = None
+    operation: Operation | None = None
+
+
 class Active(Struct, frozen=True, gc=False):
-    """The response that is being generated. `operation` is None until the stage was asked."""
+    """The response that is being generated. `operation` is None until the stage was asked, and where the
+    response comes of the units of a stage that hears in units."""
 
     response: ResponseId
     item: ItemId
@@ -81,6 +152,10 @@ class Active(Struct, frozen=True, gc=False):
     next_index: int = 0
     moved_mono_ns: int = 0
     """When the stage was asked, or last said something."""
+    voice: str | None = None
+    temperature: float | None = None
+    answers: ItemId | None = None
+    calls: tuple[ItemId, ...] = ()
     started: bool = False
     """EffectStarted stands in the log: asking again could do something outside twice."""
 
@@ -93,13 +168,16 @@ class Ending(Struct, frozen=True, gc=False):
 
 
 class Turns(Struct, frozen=True, gc=False):
-    """Who speaks. `owed`: an answer is due as soon as the present one ends.
+    """Who speaks. `owed`: an answer is due as soon as the present one ends, and so is one to each of the
+    `deferred` items. `ended` counts the turns that the model has ended.
 
     `answered` are the latest operations whose answer the stage has finished: nothing new can come of them.
     """
 
     active: Active | None = None
     owed: bool = False
+    deferred: tuple[ItemId, ...] = ()
+    ended: int = 0
     answered: tuple[Operation, ...] = ()
     listened: Operation = Operation(-1)
     listened_index: int = 0
@@ -120,13 +198,17 @@ class Played(Struct, frozen=True, gc=False):
     item: ItemId
     audible: bool = True
     """False: asked for as text only, which is heard as it is shown."""
+    policy: PlaybackPolicy = "estimate"
     generated: int = 0
     sent: int = 0
     first_mono_ns: int | None = None
     acknowledged_ms: int | None = None
     estimated_ms: int | None = None
     cap_ms: int | None = None
+    played_ms: int = 0
     ended: bool = False
+    whole: bool = False
+    """It ended as completed, or at its limit."""
     interrupted: bool = False
     marks: tuple[Mark, ...] = ()
 
@@ -143,11 +225,12 @@ class Entry(Struct, frozen=True, gc=False):
 
 class Attached(Struct, frozen=True, gc=False):
     """Connections: the one that may command (0: none), how many there have been, and the number of the last
-    frame that the present one has reported as sent."""
+    frame that the present one has reported as sent, and has acknowledged."""
 
     current: int = 0
     count: int = 0
     reported: int = -1
+    acknowledged: int = -1
 
 
 class Refusals(Struct, frozen=True, gc=False):
@@ -171,8 +254,12 @@ class Session(Struct, frozen=True, gc=False):
     writer_epoch: int = 0
     abilities: Abilities = Abilities(stage="", hears="utterances")
     config: Config = Config()
+    generation: int = 0
+    proposals: tuple[Proposal, ...] = ()
     fence: Fence = Fence(SessionId(""), 0, 0, 0, None)
     buffer: InputBuffer = InputBuffer()
+    verdicts: Verdicts = Verdicts()
+    units: Units = Units()
     voice: Voice = Voice()
     input: Input = Input()
     turns: Turns = Turns()
@@ -192,6 +279,17 @@ class Session(Struct, frozen=True, gc=False):
     def following_fence(self) -> Fence:
         """The fence that holds once everything of the current epoch is void."""
         return replace(self.fence, epoch=self.fence.epoch + 1, response=None)
+
+    @property
+    def unit(self) -> int:
+        """Samples of one unit; 0 where input does not come in units."""
+        return ms_to_samples(self.abilities.unit_ms)
+
+    @property
+    def streams(self) -> bool:
+        """Whether input goes to the model as it comes, so that nothing of it is left to be deferred."""
+        heard = self.abilities.hears == "continuously"
+        return heard and (self.config.auto_response or not self.abilities.unit_ms)
 
     def entry(self, item: ItemId) -> Entry | None:
         return next((entry for entry in reversed(self.entries) if entry.item.id == item), None)

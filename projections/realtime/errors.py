@@ -7,6 +7,7 @@ from .frames import Error, ErrorBody, ErrorType
 CODES = {
     "active_response": "conversation_already_has_active_response",
     "response_not_active": "response_cancel_not_active",
+    "response_unknown": "response_cancel_not_active",
     "item_exists": "item_create_duplicate_item_id",
 }
 
@@ -37,7 +38,7 @@ def error(
     client_event: str | None = None,
 ) -> Error:
     """The frame for a refusal. livekit ignores a failed cancel only by how its message starts."""
-    if code == "response_not_active":
+    if code in ("response_not_active", "response_unknown"):
         message = f"Cancellation failed: {message}"
     body = ErrorBody(
         type=TYPES.get(code, "invalid_request_error"),

@@ -63,6 +63,8 @@ class Talk:
         detects_voice: bool = True,
         must_not_repeat: bool = False,
         modalities: tuple[str, ...] = ("audio",),
+        config: Config = Config(),
+        able: dict[str, Any] | None = None,
         session: str = "sess_1",
         incarnation: int = 0,
     ) -> None:
@@ -84,8 +86,9 @@ class Talk:
             detects_voice=detects_voice,
             transcribes=transcribes,
             must_not_repeat=must_not_repeat,
+            **(able or {}),
         )
-        config = Config(turn_detection=detection, output_modalities=modalities)
+        config = replace(config, turn_detection=detection, output_modalities=modalities)
         self.do(
             c.OpenSession(incarnation=incarnation, mode="realtime", abilities=abilities, config=config),
             c.Attach(dialect="realtime"),

@@ -12,6 +12,7 @@ from antiphon.actors.session.refusals import (
     ItemNotFound,
     NothingToCommit,
     NotSpeaking,
+    PlaybackNotFound,
     Refused,
     SessionOver,
     VoiceDetectorMissing,
@@ -45,7 +46,7 @@ REFUSED: list[tuple[c.Command, type[Refused]]] = [
     (c.CancelResponse(client_event="a"), NotSpeaking),
     (c.RemoveItem(client_event="a", item=ItemId("none")), ItemNotFound),
     (c.TruncateItem(client_event="a", item=ItemId("none"), audio_end_ms=0), ItemNotFound),
-    (c.AcknowledgePlayback(client_event="a", response=ResponseId("none"), heard_ms=1), ItemNotFound),
+    (c.AcknowledgePlayback(client_event="a", response=ResponseId("none"), heard_ms=1), PlaybackNotFound),
     (c.Configure(client_event="a", output_modalities=("image",)), InvalidValue),
     (c.AddItem(client_event="a", item=Item(id=ItemId("x")), previous=ItemId("none")), ItemNotFound),
 ]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.heard import full_text, heard_ms, heard_text
 from antiphon.actors.session.playback import move
-from antiphon.actors.session.refusals import InvalidValue, ItemNotFound
+from antiphon.actors.session.refusals import InvalidValue, PlaybackNotFound
 from antiphon.actors.session.state import Mark, Played
 from antiphon.events.ids import ItemId, ResponseId
 from antiphon.events.units import Millis, Samples, ms_to_samples, samples_to_ms
@@ -87,7 +87,7 @@ def test_nobody_hears_more_than_was_generated() -> None:
 def test_an_acknowledgement_of_a_response_that_never_was_is_refused() -> None:
     talk, _ = answered()
     refusal = talk.refuses(c.AcknowledgePlayback(response=ResponseId("resp_x"), heard_ms=1))
-    assert type(refusal) is ItemNotFound
+    assert type(refusal) is PlaybackNotFound
 
 
 def test_the_first_real_acknowledgement_switches_that_response_to_acknowledgements() -> None:
