@@ -29,13 +29,15 @@ from .session import commands
 from .session.commands import StageRole, TimerName
 from .session_actor import Ask, Begin, FromStage, Retrieve, SessionActor, StageGone, Stop, TimerDue
 from .session_loop import Opening
+from .stages import descriptor as descriptors
 from .stages.contract import Acknowledge, Close, Descriptor, Open, StageCommand, StageMessage
 
 log = structlog.get_logger(__name__)
 
 
 class CannotOpen(Exception):
-    """No session can be opened. Worth a retry: `not_ready`, `resource_exhausted`. Not: `stage_failed`."""
+    """No session can be opened. Worth a retry: `not_ready`, `resource_exhausted`. Not: `stage_failed`,
+    `runtime_contract_invalid`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -108,6 +110,7 @@ class SessionHost:
                     self._hear(role),
                     on_ready=lambda descriptor: None,
                     on_lost=self._lose(role),
+                    role=role,
                 )
 
     # --- sessions -----------------------------------------------------------------------------------------
@@ -128,8 +131,11 @@ class SessionHost:
     def abilities(self) -> Abilities:
         """What a session opened now can do. Raises CannotOpen while a configured stage is not ready."""
         model = self.model
-        if any(link.state == "failed" for link in self.links.values()):
-            raise CannotOpen("stage_failed", "a stage could not be loaded; GET /health says why")
+        for link in self.links.values():
+            if link.state == "failed" and link.code == descriptors.CODE:
+                raise CannotOpen(link.code, link.detail)
+            if link.state == "failed":
+                raise CannotOpen("stage_failed", "a stage could not be loaded; GET /health says why")
         if model is None or not self.ready:
             raise CannotOpen("not_ready", "the stages are still loading; try again soon")
         return Abilities(

@@ -67,6 +67,7 @@ RETAINED_HARD = 4096
 RETAINED_BYTES_HARD = 64 * 1024 * 1024
 LARGEST_OUTPUT = FRAME_LIMIT - 64 * 1024
 """Bytes of audio that one output may hold."""
+NOT_OPEN = "the session is not open at this stage"
 
 Send = Callable[[StageMessage], None]
 
@@ -112,7 +113,7 @@ class StageDesk:
         self._post, self._on_death = post, on_death
         self._calls = Calls(post, self._die)
         self.sessions = Sessions(engine, self._calls, clock, went_on=self._go_on, died=self._die)
-        self._of = self.sessions.of
+        self._of, self._peers = self.sessions.of, self.sessions.peers
         self.dropped_late = 0
         """Outputs that an engine said of work that had ended or was void."""
         self.dropped_zombie = 0
@@ -158,8 +159,11 @@ class StageDesk:
 
     def _work(self, peer: Peer, command: Work, *, ask: Callable[..., None]) -> None:
         fence, operation = command.fence, command.operation
-        session = self._mine(peer, fence)
-        if session is None or session.knows(operation):
+        session = self._of.get(fence.session)
+        if session is None or session.fence.incarnation != fence.incarnation:
+            peer.send(Refused(fence, "not_open", NOT_OPEN))
+            return
+        if not self._owns(peer, session) or session.knows(operation):
             return
         epoch = fence.epoch if is_output_side(command, role=self._role) else None
         if epoch is not None and epoch != session.epoch:
@@ -168,43 +172,52 @@ class StageDesk:
                 self._refuse(session, command, epoch, stale)
                 return
             self.sessions.advance(session, fence)
-        wrong = self._not_now(session, command)
-        if wrong is None and not session.window.take(operation, epoch, weight_of(command)):
+        wrong, weight = None, 0
+        if type(command) is Listen:
+            weight = len(command.pcm)
+            if self._unit_ms or command.images:
+                weight = weight_of(command)
+                wrong = self._not_so(session, command)
+        if wrong is None and (
+            len(session.retained) >= RETAINED_SOFT or not session.window.take(operation, epoch, weight)
+        ):
             wrong = Failed("busy", "too much work of the session is not acknowledged", retryable=True)
         if wrong is not None:
             self._refuse(session, command, epoch, wrong)
             return
         session.begin(operation, fence, epoch)
-        if session.waiting is None:
-            self._ask(session, command, ask)
-        else:
-            session.waiting.append(partial(self._ask, session, command, ask))
-
-    def _not_now(self, session: StageSession, command: Work) -> Failed | None:
-        if len(session.retained) >= RETAINED_SOFT:
-            return Failed("busy", "too many outputs of the session are not acknowledged", retryable=True)
-        if type(command) is not Listen:
-            return None
-        if self._unit_ms and not command.whole:
-            if session.unit in session.under_way:
-                return Failed("busy", f"unit {session.unit} of the session is under way", retryable=True)
-            wrong = what_is_wrong(command, self.descriptor)
-            if wrong is None:
-                session.unit = command.operation
-            return wrong
-        return what_is_wrong(command, self.descriptor) if command.images else None
-
-    def _ask(self, session: StageSession, command: Work, ask: Callable[..., None]) -> None:
-        if command.operation not in session.under_way:
-            return  # it waited, and was cancelled
+        if session.waiting is not None:
+            session.waiting.append(partial(self._ask_after_all, session, command, ask))
+            return
         try:
             ask(command)
-        except EngineDied as died:
-            self._die(str(died))
-        except Exception:
-            fence, operation = command.fence, command.operation
-            log.exception("stage.operation_failed", session=fence.session, operation=operation)
-            self._said(fence, operation, Failed("engine_error", "the engine failed"), True)
+        except Exception as error:  # noqa: BLE001  # logged there
+            self._broke(command, error)
+
+    def _not_so(self, session: StageSession, command: Listen) -> Failed | None:
+        """Why this input cannot be given to the engine now, or not at all."""
+        wrong = what_is_wrong(command, self.descriptor)
+        if wrong is None and self._unit_ms and not command.whole:
+            if session.unit in session.under_way:
+                return Failed("busy", f"unit {session.unit} of the session is under way", retryable=True)
+            session.unit = command.operation
+        return wrong
+
+    def _ask_after_all(self, session: StageSession, command: Work, ask: Callable[..., None]) -> None:
+        if command.operation not in session.under_way:
+            return  # cancelled while it waited
+        try:
+            ask(command)
+        except Exception as error:  # noqa: BLE001  # logged there
+            self._broke(command, error)
+
+    def _broke(self, command: Work, error: Exception) -> None:
+        if isinstance(error, EngineDied):
+            self._die(str(error))
+            return
+        fence, operation = command.fence, command.operation
+        log.error("stage.operation_failed", session=fence.session, operation=operation, exc_info=error)
+        self._said(fence, operation, Failed("engine_error", "the engine failed"), True)
 
     def _refuse(self, session: StageSession, command: Work, epoch: int | None, failed: Failed) -> None:
         output = session.refuse(command.operation, command.fence, epoch, failed)
@@ -293,12 +306,12 @@ class StageDesk:
         """The session if it is open and the peer's; the peer is told if it is not open."""
         session = self._of.get(fence.session)
         if session is None or session.fence.incarnation != fence.incarnation:
-            peer.send(Refused(fence, "not_open", "the session is not open at this stage"))
+            peer.send(Refused(fence, "not_open", NOT_OPEN))
             return None
         return session if self._owns(peer, session) else None
 
     def _owns(self, peer: Peer, session: StageSession) -> bool:
-        if self.sessions.peers.get(session.fence.session) is peer:
+        if self._peers.get(session.fence.session) is peer:
             return True
         self.dropped_zombie += 1
         return False
@@ -319,7 +332,9 @@ class StageDesk:
         if output is None:
             self.dropped_late += 1
             return
-        self.sessions.tell(session, output)
+        peer = self._peers.get(fence.session)
+        if peer is not None:
+            peer.send(output)
         self._check_retained(session)
         if last and type(body) is Failed and body.code == ENGINE_DEAD:
             self._die(body.message)

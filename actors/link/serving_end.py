@@ -1,7 +1,8 @@
 """The serving side of a link to a stage: an asyncio protocol that connects, and connects again.
 
 A stage may still be loading, or gone for a while; the server answers all the same. `state` says how it is,
-`on_ready` and `on_lost` say when it changes.
+`on_ready` and `on_lost` say when it changes. A stage whose descriptor is not one that can be served is never
+ready: its state is `failed` with the code `runtime_contract_invalid`.
 
 Every write wakes the stage's process, and its answer wakes ours: under load that costs more than the work. So
 writes keep a pace: the first leaves with the present turn of the loop, the next not sooner than PACE_S after
@@ -32,6 +33,7 @@ from antiphon.actors.link.codec import (
     message_decoder,
 )
 from antiphon.actors.link.window import Window, is_output_side, weight_of
+from antiphon.actors.stages import descriptor as descriptors
 from antiphon.actors.stages.contract import (
     Acknowledge,
     Cancel,
@@ -55,7 +57,7 @@ LAZY_S = 0.02
 """How long after a write an acknowledgement may wait for something to travel with."""
 NEVER = float("inf")
 
-LinkState = Literal["connecting", "loading", "ready", "failed", "lost"]
+LinkState = Literal["connecting", "loading", "ready", "failed", "lost", "closed"]
 
 log = structlog.get_logger()
 
@@ -75,12 +77,15 @@ class StageLink(asyncio.Protocol):
         *,
         on_ready: Callable[[Descriptor], None],
         on_lost: Callable[[str], None],
+        role: str = "",
     ) -> None:
         self.state: LinkState = "connecting"
+        self.code = ""
+        """Why the stage failed, for programs."""
         self.detail = ""
         """For people: the progress of loading, or why the stage failed or was lost."""
         self.descriptor: Descriptor | None = None
-        self._role = ""
+        self._wanted, self._role = role, ""
         self._path = path
         self._on_message, self._on_ready, self._on_lost = on_message, on_ready, on_lost
         self._loop = asyncio.get_running_loop()
@@ -95,7 +100,6 @@ class StageLink(asyncio.Protocol):
         self._flushed_at = 0.0
         self._writable = True
         self._pause_s = FIRST_PAUSE_S
-        self._closed = False
         self._connecting: asyncio.Task[None] | None = None
 
     @classmethod
@@ -106,9 +110,13 @@ class StageLink(asyncio.Protocol):
         *,
         on_ready: Callable[[Descriptor], None],
         on_lost: Callable[[str], None],
+        role: str = "",
     ) -> StageLink:
-        """A link that is being connected; returns at once. Called on a running loop."""
-        link = cls(path, on_message, on_ready=on_ready, on_lost=on_lost)
+        """A link that is being connected; returns at once. Called on a running loop.
+
+        `role`: the one that the stage must have, if it matters.
+        """
+        link = cls(path, on_message, on_ready=on_ready, on_lost=on_lost, role=role)
         link._reconnect()
         return link
 
@@ -161,9 +169,9 @@ class StageLink(asyncio.Protocol):
         self._windows.pop(session, None)
 
     def close(self) -> None:
-        """End the link for good, after what was sent; `on_lost` is not called."""
+        """End the link for good, after what was sent; nothing more is, and `on_lost` is not called."""
         self._flush()
-        self._closed = True
+        self.state, self.detail = "closed", "the link is closed"
         if self._connecting is not None:
             self._connecting.cancel()
         if self._transport is not None:
@@ -214,7 +222,7 @@ class StageLink(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        if self._closed:
+        if self.state == "closed":
             return
         was_ready = self.state == "ready"
         self.state, self.descriptor = "lost", None
@@ -237,19 +245,26 @@ class StageLink(asyncio.Protocol):
                 self._greeted(version, descriptor)
             case Loading(progress):
                 self.state, self.detail = "loading", progress
-            case LoadFailed(_, reason):
-                self.state, self.detail = "failed", reason
-                log.error("stage.not_loaded", reason=reason)
+            case LoadFailed(code, reason):
+                self._failed(code, reason)
             case _:
                 if isinstance(message, Closed | Refused):
                     self._windows.pop(message.fence.session, None)
                 self._on_message(message)
 
+    def _failed(self, code: str, reason: str) -> None:
+        self.state, self.code, self.detail = "failed", code, reason
+        log.error("stage.failed", code=code, reason=reason)
+
     def _greeted(self, version: int, descriptor: Descriptor) -> None:
         if version != LINK_VERSION:
             self._break(LinkBroken(f"the stage speaks version {version}, this is {LINK_VERSION}"))
             return
-        self.state, self.detail, self.descriptor = "ready", "", descriptor
+        wrong = descriptors.faults(descriptor, role=self._wanted)
+        if wrong:
+            self._failed(descriptors.CODE, f"stage {descriptor.name}: {'; '.join(wrong)}")
+            return
+        self.state, self.code, self.detail, self.descriptor = "ready", "", "", descriptor
         self._role = descriptor.role
         self._pause_s = FIRST_PAUSE_S
         self._on_ready(descriptor)

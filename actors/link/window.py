@@ -76,7 +76,10 @@ class Window:
         """Everything up to `number` is in the log: its credits come back."""
         for last in tuple(self._ending):
             if last <= number:
-                self._release(self._ending.pop(last))
+                operation = self._ending.pop(last)
+                self._epochs.pop(operation, None)
+                if self._heavy:
+                    self._heavy.pop(operation, None)
 
     def taken_over(self) -> None:
         """A new writer does not know what has ended and is not acknowledged: it will ask for other things."""

@@ -53,7 +53,8 @@ class StageProcess:
         _redirect_stdio(Path(start.log_path))
         _spare_the_cores()
         self._start = start
-        self._server = StageServer(Path(start.socket_path))
+        # An engine that died leaves a process that holds its memory: the keeper starts a new one.
+        self._server = StageServer(Path(start.socket_path), died=lambda: os._exit(1))
 
     def begin(self) -> None:
         """Serve the socket, and load the engine beside it."""

@@ -3,6 +3,9 @@
 One thread with a selector. While the engine loads, it already answers with `Loading`; when it is ready every
 connection is greeted and gets a peer at the desk. Everything that one pass of the loop has to say to a
 connection leaves in one write.
+
+When the engine has died, what was said of it still leaves, for DEATH_S at most; then every connection is
+closed, and whoever waits for an answer knows that none will come.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import os
 import selectors
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -38,6 +42,8 @@ from antiphon.actors.stages.contract import Engine, EngineRefused
 
 READ_BYTES = 256 * 1024
 EXPIRE_EVERY_S = 1.0
+DEATH_S = 1.0
+"""How long a stage whose engine has died may take to say so."""
 
 Phase = Literal["loading", "ready", "failed"]
 
@@ -75,9 +81,12 @@ class Connection:
 
 
 class StageServer:
-    """Serves one socket path until stopped. `post` and the phase changes may come from any thread."""
+    """Serves one socket path until stopped. `post` and the phase changes may come from any thread.
 
-    def __init__(self, path: Path) -> None:
+    `died` is called on the loop's thread as the last thing of a server whose engine has died.
+    """
+
+    def __init__(self, path: Path, *, died: Callable[[], None] = lambda: None) -> None:
         self.phase: Phase = "loading"
         self.detail = ""
         self._greeting: StageGreeting = Loading("")
@@ -86,6 +95,9 @@ class StageServer:
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._woken = False
         self._stopping = False
+        self._ends_at: float | None = None
+        """When a server whose engine has died ends at the latest."""
+        self._died = died
         self._connections: set[Connection] = set()
         self._dirty: set[Connection] = set()
         self._selector = selectors.DefaultSelector()
@@ -133,7 +145,7 @@ class StageServer:
 
     def _run(self) -> None:
         try:
-            while not self._stopping:
+            while not self._stopping and not self._is_over():
                 for key, events in self._selector.select(0 if self._posted else EXPIRE_EVERY_S):
                     key.data(events)
                 for _ in range(len(self._posted)):
@@ -142,14 +154,16 @@ class StageServer:
                 if self._desk is not None:
                     self._desk.expire()
             self._shut()
+            if self._ends_at is not None:
+                self._died()
         except Exception:
             log.exception("stage.loop_failed")
             os._exit(1)  # half a stage would hold its sessions for ever; a new one re-primes them
 
     def _shut(self) -> None:
         """End the engine and every connection. The wake-up stays: an engine's thread may still post."""
-        if self._desk is not None:
-            self._desk.stop()
+        if self._desk is not None and self._ends_at is None:
+            self._desk.stop()  # a dead engine is not asked: it might never answer
         self._write()
         for sock in (self._listening, *(connection.sock for connection in self._connections)):
             sock.close()
@@ -228,8 +242,19 @@ class StageServer:
 
     def _open_desk(self, engine: Engine) -> None:
         try:
-            self._desk = StageDesk(engine, self.post)
+            self._desk = StageDesk(engine, self.post, on_death=self._engine_died)
         except EngineRefused as refused:
             self._greet("failed", refused.message, LoadFailed(refused.code, refused.message))
             return
         self._greet("ready", "", Hello(LINK_VERSION, engine.descriptor))
+
+    def _engine_died(self, why: str) -> None:
+        self.phase, self.detail = "failed", why
+        self._ends_at = time.monotonic() + DEATH_S
+
+    def _is_over(self) -> bool:
+        """Whether the engine has died and everybody was told, or had long enough to be told."""
+        if self._ends_at is None:
+            return False
+        unsaid = any(connection.waiting for connection in self._connections) or bool(self._dirty)
+        return not unsaid or time.monotonic() > self._ends_at

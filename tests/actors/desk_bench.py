@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, Literal
 
 from antiphon.actors.desk.desk import StageDesk
@@ -12,7 +13,6 @@ from antiphon.actors.stages.contract import (
     Descriptor,
     Emit,
     EndTurn,
-    EngineRefused,
     Listen,
     Open,
     Output,
@@ -39,26 +39,39 @@ def listen(operation: int, epoch: int = 0, *, whole: bool = False) -> Listen:
 
 
 class NotingEngine:
-    """Does nothing by itself; `emit` is for the test to use."""
+    """Does nothing by itself; `emit` is for the test to use.
 
-    def __init__(self, *, role: Literal["voice", "model"] = "model", max_sessions: int = 4) -> None:
+    What is named in `slow` takes until the test ends the future it finds in `pending`; what is named in
+    `fail` raises `error`.
+    """
+
+    def __init__(
+        self, *, role: Literal["voice", "model"] = "model", max_sessions: int = 4, **what: Any
+    ) -> None:
         self.descriptor = Descriptor(
-            contract=CONTRACT_VERSION, name="noting", role=role, engine="noting-1", max_sessions=max_sessions
+            contract=CONTRACT_VERSION,
+            name="noting",
+            role=role,
+            engine="noting-1",
+            max_sessions=max_sessions,
+            **what,
         )
+        self.slow: set[str] = set()
+        self.pending: deque[Future[None]] = deque()
+        self.error: Exception = ZeroDivisionError()
+        self.calls: list[str] = []
         self.asked: list[Operation] = []
         self.open_sessions: set[SessionId] = set()
         self.cancelled: list[tuple[Fence, Fence]] = []
-        self.refuse_open: EngineRefused | None = None
         self.fail: set[str] = set()
         self.stopped = False
 
     def start(self, emit: Emit) -> None:
         self.emit = emit
 
-    def open(self, fence: Fence, config: dict[str, Any]) -> None:
-        if self.refuse_open is not None:
-            raise self.refuse_open
+    def open(self, fence: Fence, config: dict[str, Any]) -> Future[None] | None:
         self.open_sessions.add(fence.session)
+        return self._take("open")
 
     def listen(self, command: Listen) -> None:
         self._note("listen", command.operation)
@@ -69,19 +82,33 @@ class NotingEngine:
     def speak(self, command: Speak) -> None:
         self._note("speak", command.operation)
 
+    def configure(self, fence: Fence, config: dict[str, Any]) -> Future[None] | None:
+        return self._take("configure")
+
     def cancel(self, fence: Fence, next_fence: Fence) -> None:
+        self._take("cancel")
         self.cancelled.append((fence, next_fence))
 
-    def close(self, fence: Fence) -> None:
-        self.open_sessions.remove(fence.session)
+    def close(self, fence: Fence) -> Future[None] | None:
+        waited_for = self._take("close")
+        self.open_sessions.discard(fence.session)
+        return waited_for
 
     def stop(self) -> None:
         self.stopped = True
 
     def _note(self, method: str, operation: Operation) -> None:
-        if method in self.fail:
-            raise ZeroDivisionError
+        self._take(method)
         self.asked.append(operation)
+
+    def _take(self, method: str) -> Future[None] | None:
+        self.calls.append(method)
+        if method in self.fail:
+            raise self.error
+        if method not in self.slow:
+            return None
+        self.pending.append(Future())
+        return self.pending[-1]
 
 
 class Writer:
@@ -112,11 +139,11 @@ class Writer:
 class Bench:
     """The desk with its engine, a clock that stands still, and what engine threads posted."""
 
-    def __init__(self, engine: Any = None) -> None:
+    def __init__(self, engine: Any = None, *, on_death: Callable[[str], None] = lambda why: None) -> None:
         self.engine = NotingEngine() if engine is None else engine
         self.posted: deque[Callable[[], None]] = deque()
         self.now = 0.0
-        self.desk = StageDesk(self.engine, self.posted.append, clock=lambda: self.now)
+        self.desk = StageDesk(self.engine, self.posted.append, clock=lambda: self.now, on_death=on_death)
 
     def writer(self) -> Writer:
         return Writer(self.desk)

@@ -301,7 +301,7 @@ def test_work_of_a_session_that_is_not_open_is_refused() -> None:
 
 def test_an_engine_that_refuses_a_session_holds_no_place_for_it() -> None:
     bench = Bench()
-    bench.engine.refuse_open = EngineRefused("no_such_voice", "there is no voice 'x'")
+    bench.engine.fail, bench.engine.error = {"open"}, EngineRefused("no_such_voice", "there is no voice 'x'")
     writer = bench.opened()
 
     assert writer.told == [Refused(fence(), "no_such_voice", "there is no voice 'x'")]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import uvloop
 
 from antiphon.actors.link.codec import WINDOW, LinkNotReady, WindowFull
-from antiphon.actors.link.serving_end import StageLink
 from antiphon.actors.processes.stage_server import StageServer
 from antiphon.actors.stages.contract import (
     Acknowledge,
@@ -20,15 +17,11 @@ from antiphon.actors.stages.contract import (
     Cancelled,
     Close,
     Closed,
-    Descriptor,
     Finished,
     Listen,
     Open,
     Opened,
-    Output,
     Said,
-    StageCommand,
-    StageMessage,
 )
 from antiphon.actors.stages.echo.engine import EchoEngine
 from antiphon.actors.stages.scripted.engine import ScriptedEngine
@@ -36,50 +29,12 @@ from antiphon.actors.stages.scripted.script import Script
 from antiphon.events.ids import Operation
 
 from .desk_bench import SESSION, fence, speak
+from .serving_side import Serving
 
 
 @pytest.fixture
 def event_loop_policy() -> uvloop.EventLoopPolicy:
     return uvloop.EventLoopPolicy()
-
-
-class Serving:
-    """The serving side: a link, and everything it called back with."""
-
-    def __init__(self, path: Path) -> None:
-        self.messages: list[StageMessage] = []
-        self.ready: list[Descriptor] = []
-        self.lost: list[str] = []
-        self._changed = asyncio.Event()
-        self.link = StageLink.connect(
-            str(path),
-            self._noting(self.messages),
-            on_ready=self._noting(self.ready),
-            on_lost=self._noting(self.lost),
-        )
-
-    def _noting(self, notes: list[Any]) -> Callable[[Any], None]:
-        def note(something: object) -> None:
-            notes.append(something)
-            self._changed.set()
-
-        return note
-
-    def send(self, *commands: StageCommand) -> None:
-        for command in commands:
-            self.link.send(command)
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        """Looked at whenever something was called back, and now and then for what has no callback."""
-        async with asyncio.timeout(5):
-            while not condition():
-                self._changed.clear()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), 0.005)
-
-    @property
-    def outputs(self) -> list[Output]:
-        return [message for message in self.messages if isinstance(message, Output)]
 
 
 @pytest.fixture
@@ -265,3 +220,11 @@ async def test_a_closed_session_is_answered_and_may_be_opened_again(echo: Servin
     await echo.until(lambda: isinstance(echo.messages[-1], Closed))
     echo.send(Open(fence(), 2, {}))
     await echo.until(lambda: isinstance(echo.messages[-1], Opened))
+
+
+async def test_a_closed_link_takes_nothing_more(echo: Serving, server: StageServer) -> None:
+    echo.link.close()
+    with pytest.raises(LinkNotReady):
+        echo.send(heard(9))
+    server.stop(timeout_s=2)
+    assert echo.lost == []
