@@ -18,7 +18,8 @@ from antiphon.actors.stages.contract import (
     Scored,
 )
 from antiphon.actors.stages.scripted.engine import ScriptedEngine
-from antiphon.actors.stages.scripted.script import Reply, Script, read_script, say
+from antiphon.actors.stages.scripted.files import read_script
+from antiphon.actors.stages.scripted.script import Reply, Script, say
 
 from .desk_bench import Bench, Writer, fence, listen, speak
 

@@ -1,6 +1,7 @@
 """Answers by a script (script.py), on a virtual clock in tests and on the real one as a stage.
 
-As `--stage scripted` its settings are either `script`, the path of a TOML or JSON script, or the parts of one
+It hears utterances, pieces of a stream, or units (units.py), as its script says. As `--stage scripted` its
+settings are either `script`, the path of a TOML or JSON script, or the parts of one
 fixed answer: `text`, `tone_hz`, `tone_ms`, `delay_ms`, `transcript`. `load_ms` is how long it takes to load.
 
 With `ScriptedEngine(script=…)` nothing happens until a test calls `advance(ms)`; even what is due at once
@@ -12,6 +13,8 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,11 +28,14 @@ from antiphon.actors.stages.contract import (
     Descriptor,
     Emit,
     EndTurn,
+    EngineDied,
     EngineRefused,
     Listen,
+    Pending,
     Speak,
 )
-from antiphon.actors.stages.scripted.script import Script, Step, Work, fixed_answer, read_script
+from antiphon.actors.stages.scripted.files import read_script
+from antiphon.actors.stages.scripted.script import Asked, Reply, Script, Step, Work, fixed_answer
 from antiphon.actors.stages.scripted.timeline import Timeline
 from antiphon.events.ids import Fence, SessionId
 
@@ -77,28 +83,21 @@ class ScriptedEngine:
         self._stopped = False
         self.calls: list[tuple[str, Fence]] = []
         """What was asked, in order: (method, fence). For tests; kept only while the clock is theirs."""
-        self.descriptor = Descriptor(
-            contract=CONTRACT_VERSION,
-            name="scripted",
-            role=script.role,
-            engine=f"scripted-{uuid.uuid4().hex[:12]}",
-            hears=script.hears,
-            transcribes=script.transcribes,
-            max_sessions=script.max_sessions,
-            must_not_repeat=script.must_not_repeat,
-        )
+        self.configs: list[dict[str, Any]] = []
+        self.descriptor = _descriptor(script)
 
     def start(self, emit: Emit) -> None:
         self._emit = emit
         if self._runs:
             threading.Thread(target=self._run, name="scripted-clock", daemon=True).start()
 
-    def open(self, fence: Fence, config: dict[str, Any]) -> None:
-        self._note("open", fence)
+    def open(self, fence: Fence, config: dict[str, Any]) -> Pending:
         self._epochs[fence.session] = fence.epoch
+        return self._called("open", fence)
 
     def listen(self, command: Listen) -> None:
-        self._asked("recognise" if command.whole else "listen", command)
+        in_units = self._script.unit_ms > 0
+        self._asked("recognise" if command.whole else "unit" if in_units else "listen", command)
 
     def end_turn(self, command: EndTurn) -> None:
         self._asked("end_turn", command)
@@ -106,15 +105,21 @@ class ScriptedEngine:
     def speak(self, command: Speak) -> None:
         self._asked("speak", command)
 
+    def configure(self, fence: Fence, config: dict[str, Any]) -> Pending:
+        if not self._runs:
+            self.configs.append(config)
+        return self._called("configure", fence)
+
     def cancel(self, fence: Fence, next_fence: Fence) -> None:
         self._note("cancel", fence)
         self._epochs[fence.session] = next_fence.epoch
 
-    def close(self, fence: Fence) -> None:
-        self._note("close", fence)
+    def close(self, fence: Fence) -> Pending:
+        pending = self._called("close", fence)
         self._epochs.pop(fence.session, None)
         for counted in [key for key in self._counts if key[0] == fence.session]:
             del self._counts[counted]
+        return pending
 
     def stop(self) -> None:
         with self._changed:
@@ -131,28 +136,55 @@ class ScriptedEngine:
         if not self._runs:
             self.calls.append((method, fence))
 
-    def _asked(self, kind: str, command: Work) -> None:
+    def _nth(self, kind: Asked, session: SessionId) -> int:
+        nth = self._counts[session, kind] = self._counts.get((session, kind), 0) + 1
+        return nth
+
+    def _called(self, kind: Asked, fence: Fence) -> Pending:
+        """Open, configure, close: done at once, later, or not at all."""
+        self._note(kind, fence)
+        reply = self._script.reply(kind, self._nth(kind, fence.session)) or Reply(to=kind)
+        error = _error(reply)
+        if reply.takes_ms == 0:
+            if error is not None:
+                raise error
+            return None
+        pending: Future[None] = Future()
+        settle = partial(pending.set_result, None) if error is None else partial(pending.set_exception, error)
+        self._plan([(reply.takes_ms, settle)])
+        return pending
+
+    def _asked(self, kind: Asked, command: Work) -> None:
         self._note(kind, command.fence)
-        key = (command.fence.session, kind)
-        nth = self._counts[key] = self._counts.get(key, 0) + 1
-        reply = self._script.reply(kind, nth)
+        nth = self._nth(kind, command.fence.session)
+        reply = self._script.reply(kind, nth, command)
         if reply is None:
             return
-        if reply.raises:
-            raise RuntimeError("the script says that this call fails")
+        error = _error(reply)
+        if error is not None:
+            raise error
+        self._plan(
+            [
+                (step.after_ms if first else 0, partial(self._say, command, step, nth))
+                for step in reply.steps
+                for first in (True, *[False] * (step.times - 1))
+            ]
+        )
+
+    def _plan(self, actions: list[tuple[int, Callable[[], None]]]) -> None:
+        """Do each so many milliseconds after the one before it."""
         with self._changed:
-            at_ms = self._timeline.now_ms if not self._runs else _clock_ms()
-            for step in reply.steps:
-                at_ms += step.after_ms
-                for _ in range(step.times):
-                    self._timeline.plan(at_ms, partial(self._say, command, step))
+            at_ms = _clock_ms() if self._runs else self._timeline.now_ms
+            for after_ms, action in actions:
+                at_ms += after_ms
+                self._timeline.plan(at_ms, action)
             self._changed.notify()
 
-    def _say(self, command: Work, step: Step) -> None:
+    def _say(self, command: Work, step: Step, nth: int) -> None:
         fence = command.fence
         void = self._epochs.get(fence.session, fence.epoch + 1) > fence.epoch
         if step.late or not void or not is_output_side(command, role=self._script.role):
-            self._emit(fence, command.operation, step.says.body(command), last=step.last)
+            self._emit(fence, command.operation, step.says.body(command, nth), last=step.last)
 
     def _run(self) -> None:
         with self._changed:
@@ -165,3 +197,33 @@ class ScriptedEngine:
 
 def _clock_ms() -> int:
     return time.monotonic_ns() // 1_000_000
+
+
+def _descriptor(script: Script) -> Descriptor:
+    return Descriptor(
+        contract=CONTRACT_VERSION,
+        name="scripted",
+        role=script.role,
+        engine=f"scripted-{uuid.uuid4().hex[:12]}",
+        hears=script.hears,
+        transcribes=script.transcribes,
+        speaks=script.speaks,
+        max_sessions=script.max_sessions,
+        must_not_repeat=script.must_not_repeat,
+        unit_ms=script.unit_ms,
+        sees=script.sees,
+        reads=script.reads,
+        calls_tools=script.calls_tools,
+        confirms_config=script.confirms_config,
+        keeps_state=script.keeps_state,
+        response_options=script.response_options,
+    )
+
+
+def _error(reply: Reply) -> Exception | None:
+    if reply.dies:
+        return EngineDied("the script says so")
+    if reply.raises:
+        return RuntimeError("the script says that this call fails")
+    refuses = reply.refuses
+    return refuses and EngineRefused(refuses.code, refuses.message, retryable=refuses.retryable)

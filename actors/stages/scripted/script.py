@@ -1,41 +1,29 @@
-"""What a scripted stage says to what, and when.
-
-    [[replies]]
-    to = "speak"
-    nth = 2                      # the second answer of a session; without it: all others
-
-    [[replies.steps]]
-    after_ms = 50                # after the step before it
-    says = { type = "said", text = "Good morning.", tone_hz = 440, tone_ms = 300 }
-
-    [[replies.steps]]
-    says = { type = "finished" }
-    last = true
+"""What a scripted stage says to what, and when. Scripts are also files (files.py), units have a shorthand
+(units.py).
 
 In a test: `Reply(to="speak", steps=(say(Said(text="Good"), after_ms=50), say(Finished(), last=True)))`.
 """
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
-from antiphon.actors.stages.contract import Body, EndTurn, Failed, Finished, Heard, Listen, Said, Speak
-from antiphon.events.units import SAMPLE_RATE, ms_to_samples
+from antiphon.actors.stages.contract import Body, EndTurn, Finished, Heard, Listen, Said, Speak
+from antiphon.actors.stages.descriptor import RESPONSE_OPTIONS
+from antiphon.actors.stages.scripted.sound import tone
+from antiphon.actors.stages.scripted.units import Unit
 
 Work = Listen | EndTurn | Speak
+Asked = Literal["open", "listen", "unit", "recognise", "speak", "end_turn", "configure", "close"]
 
 
 class Says:
-    """Makes the body of an output from the command it answers."""
+    """Makes the body of an output from the command it answers, the nth of its kind in its session."""
 
-    def __init__(self, body: Callable[[Work], Body]) -> None:
+    def __init__(self, body: Callable[[Work, int], Body]) -> None:
         self.body = body
 
 
@@ -44,37 +32,63 @@ class Step(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     says: Says
     after_ms: int = 0
+    """After the step before it."""
     last: bool = False
     late: bool = False
     times: int = 1
 
 
-class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to do for the `nth` operation of its kind in a session (from 1), or for all others (None).
+class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    code: str
+    message: str = "the script says so"
+    retryable: bool = False
 
-    `raises`: the call itself raises, as an engine with a bug does.
+
+class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to do for the `nth` call of its kind in a session (from 1), or for all others (None).
+
+    `raises`: the call itself raises, as an engine with a bug does. `dies`: it finds the engine dead. An
+    opening, a configuration or a closing may be refused, and takes `takes_ms`.
     """
 
-    to: Literal["listen", "recognise", "speak", "end_turn"]
+    to: Asked
     nth: int | None = None
     steps: tuple[Step, ...] = ()
     raises: bool = False
+    dies: bool = False
+    refuses: Refusal | None = None
+    takes_ms: int = 0
 
 
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything a scripted stage does and is."""
+    """Everything a scripted stage does and is. `units` are what it does with each unit of a session, in
+    order; with later ones it listens. `compute_ms`: how long one takes."""
 
     replies: tuple[Reply, ...] = ()
+    units: tuple[Unit, ...] = ()
+    compute_ms: int = 0
     role: Literal["voice", "model"] = "model"
     hears: Literal["continuously", "utterances"] = "utterances"
     transcribes: bool = True
+    speaks: bool = True
     max_sessions: int = 1000
     must_not_repeat: bool = False
+    unit_ms: int = 0
+    sees: bool = False
+    reads: bool = True
+    calls_tools: bool = False
+    confirms_config: bool = False
+    keeps_state: bool = False
+    response_options: tuple[str, ...] = RESPONSE_OPTIONS
 
-    def reply(self, to: str, nth: int) -> Reply | None:
-        """The reply to the nth such operation: the one made for it, else the general one."""
+    def reply(self, to: Asked, nth: int, command: Work | None = None) -> Reply | None:
+        """The reply to the nth such call: the one made for it, else the general one."""
         matching = [reply for reply in self.replies if reply.to == to and reply.nth in (nth, None)]
-        return min(matching, key=lambda reply: reply.nth is None, default=None)
+        found = min(matching, key=lambda reply: reply.nth is None, default=None)
+        if found is None and to == "unit" and isinstance(command, Listen):
+            unit = self.units[nth - 1] if nth <= len(self.units) else Unit()
+            return _of_a_unit(unit, command, nth, self)
+        return found
 
 
 def say(
@@ -86,8 +100,19 @@ def say(
     times: int = 1,
 ) -> Step:
     """A step that says a fixed body, or one made from the command."""
-    body = (lambda _command: says) if isinstance(says, Body) else says
-    return Step(says=Says(body), after_ms=after_ms, last=last, late=late, times=times)
+    made = Says(lambda command, _: says if isinstance(says, Body) else says(command))
+    return Step(says=made, after_ms=after_ms, last=last, late=late, times=times)
+
+
+def _of_a_unit(unit: Unit, command: Listen, nth: int, script: Script) -> Reply:
+    bodies = unit.bodies(command, nth, script.unit_ms)
+    wait_ms = script.compute_ms if unit.after_ms is None else unit.after_ms
+    steps: list[Step] = []
+    for k, body in enumerate(bodies):
+        last = k == len(bodies) - 1
+        steps.append(say(body, after_ms=wait_ms, last=last, late=unit.late, times=unit.times))
+        wait_ms = 0
+    return Reply(to="unit", steps=tuple(steps), dies=unit.does == "die")
 
 
 def fixed_answer(text: str, *, tone_hz: int, tone_ms: int, delay_ms: int, transcript: str) -> Script:
@@ -98,53 +123,3 @@ def fixed_answer(text: str, *, tone_hz: int, tone_ms: int, delay_ms: int, transc
     )
     recognised = (say(Heard(transcript), last=True),)
     return Script(replies=(Reply(to="speak", steps=answer), Reply(to="recognise", steps=recognised)))
-
-
-def tone(hertz: int, ms: int) -> bytes:
-    """A sine at a quarter of full scale."""
-    turn = 2 * math.pi * hertz / SAMPLE_RATE
-    return array("h", (int(8192 * math.sin(turn * n)) for n in range(ms_to_samples(ms)))).tobytes()
-
-
-# --- scripts as files -------------------------------------------------------------------------------------
-
-
-class _Said(Struct, frozen=True, tag="said", forbid_unknown_fields=True):
-    text: str = ""
-    tone_hz: int = 440
-    tone_ms: int = 0
-
-
-class _Heard(Struct, frozen=True, tag="heard", forbid_unknown_fields=True):
-    text: str
-
-
-class _Finished(Struct, frozen=True, tag="finished", forbid_unknown_fields=True):
-    why: Literal["done", "length"] = "done"
-
-
-class _Failed(Struct, frozen=True, tag="failed", forbid_unknown_fields=True):
-    code: str = "engine_error"
-    message: str = "scripted failure"
-    retryable: bool = False
-
-
-def read_script(path: Path) -> Script:
-    """Read a script from TOML or JSON. Raises OSError, or msgspec.DecodeError naming place and reason."""
-    decode: Any = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
-    script: Script = decode(path.read_bytes(), type=Script, dec_hook=_says)
-    return script
-
-
-def _says(kind: type, written: Any) -> Says:
-    body: Body
-    match msgspec.convert(written, _Said | _Heard | _Finished | _Failed):
-        case _Said(text, hertz, ms):
-            body = Said(text, tone(hertz, ms))
-        case _Heard(text):
-            body = Heard(text)
-        case _Finished(why):
-            body = Finished(why)
-        case _Failed(code, message, retryable):
-            body = Failed(code, message, retryable)
-    return Says(lambda _command: body)
