@@ -25,12 +25,13 @@ class ScriptedWriter:
         self.written = written or Written(input_tokens=3, output_tokens=2)
         self.asked: list[str] = []
         self.prepared = threading.Event()
+        self.forgotten: list[str] = []
 
     def prepare(self, session: str) -> None:
         self.prepared.set()
 
     def forget(self, session: str) -> None:
-        pass
+        self.forgotten.append(session)
 
     def close(self) -> None:
         pass
@@ -248,3 +249,35 @@ def test_a_writer_that_goes_on_and_on_is_listened_to_no_longer_than_an_hour_of_s
     bodies = collected.ended(1)
     assert sum(len(body.text) for body in bodies if isinstance(body, Said)) == LONGEST_ANSWER
     assert bodies[-1].why == "length"
+
+
+def test_a_closed_session_has_left_when_nobody_writes_for_it_any_more(begin):
+    written = threading.Event()
+    writer = ScriptedWriter({"Why?": ["Because", written, " so."]}, lanes=1)
+    answering, collected = begin(writer)
+    answering.prepare("s")
+    answering.speak(speak(1, "Why?"))
+    collected.said(1, Routed)
+    answering.speak(speak(2, "And why that?"))  # still waits for the lane
+    left = answering.close("s")
+    assert left is not None
+    assert answering.close("s") is left
+    assert not left.done()
+    assert writer.forgotten == []
+
+    written.set()
+    left.result(WAIT_S)
+    assert writer.forgotten == ["s"]
+    assert writer.asked == ["Why?"]
+
+
+def test_a_session_nobody_is_at_work_for_leaves_at_once(begin):
+    writer = ScriptedWriter({"Why?": ["Because."]}, lanes=1)
+    answering, collected = begin(writer)
+    answering.speak(speak(1, "Why?"))
+    collected.ended(1)
+    answering.speak(speak(2, "Hello.", session="other"))  # the lane is free of the first by then
+    collected.ended(2)
+    assert answering.close("s") is None
+    assert answering.close("nobody") is None
+    assert writer.forgotten == ["s", "nobody"]

@@ -14,10 +14,11 @@ import structlog
 
 from antiphon.actors.stages.cascade import intents
 from antiphon.actors.stages.cascade.delivery import Delivery
+from antiphon.actors.stages.cascade.occupied import Occupied
 from antiphon.actors.stages.cascade.prompt import prompt
 from antiphon.actors.stages.cascade.workers import Workers
 from antiphon.actors.stages.cascade.writing import Request, Stop, Writer, WritingFailed
-from antiphon.actors.stages.contract import Emit, Failed, Routed, Speak
+from antiphon.actors.stages.contract import Emit, Failed, Pending, Routed, Speak
 from antiphon.events.ids import Fence, SessionId
 
 log = structlog.get_logger()
@@ -47,6 +48,7 @@ class Answering:
         self._lanes = Workers("lane", writer.lanes)
         self._voice = Workers("voice", 1)
         self._speaking: dict[SessionId, list[tuple[int, Stop]]] = {}
+        self._occupied = Occupied(writer.forget)
 
     def start(self, emit: Emit) -> None:
         self._emit = emit
@@ -58,8 +60,9 @@ class Answering:
         self._speaking[session] = []
 
         def have_it_read() -> None:
-            if session in self._speaking:
-                self._writer.prepare(session)
+            with self._occupied.for_(session, lambda: session in self._speaking) as wanted:
+                if wanted:
+                    self._writer.prepare(session)
 
         self._lanes.submit(have_it_read, urgency=_PREPARATION)
 
@@ -76,10 +79,11 @@ class Answering:
             if epoch < next_fence.epoch:
                 stop.set()
 
-    def close(self, session: SessionId) -> None:
+    def close(self, session: SessionId) -> Pending:
+        """Done when no lane is at work for the session any more: its slot is free for the next one then."""
         for _, stop in self._speaking.pop(session, ()):
             stop.set()
-        self._writer.forget(session)
+        return self._occupied.let_go(session)
 
     def stop(self) -> None:
         for answers in self._speaking.values():
@@ -90,8 +94,11 @@ class Answering:
         self._writer.close()
 
     def _answer(self, command: Speak, stop: Stop, asked_at: float) -> None:
-        if stop.is_set:
-            return
+        with self._occupied.for_(command.fence.session, lambda: not stop.is_set) as wanted:
+            if wanted:
+                self._deliver(command, stop, asked_at)
+
+    def _deliver(self, command: Speak, stop: Stop, asked_at: float) -> None:
         delivery = Delivery(command, stop, asked_at, self._emit, self._pronounce, self._voice)
         try:
             self._write(command, stop, delivery)

@@ -25,6 +25,7 @@ from antiphon.actors.stages.contract import (
     Failed,
     Finished,
     Listen,
+    Pending,
     Speak,
 )
 from antiphon.events.ids import Fence
@@ -92,9 +93,9 @@ class CascadeEngine:
         """Answers are void; what the user said is recognised all the same."""
         self._answering.cancel(next_fence)
 
-    def close(self, fence: Fence) -> None:
+    def close(self, fence: Fence) -> Pending:
         self._recognitions.close(fence.session)
-        self._answering.close(fence.session)
+        return self._answering.close(fence.session)
 
     def stop(self) -> None:
         self._recognitions.stop()

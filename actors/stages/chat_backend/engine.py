@@ -24,6 +24,7 @@ from antiphon.actors.stages.contract import (
     Failed,
     Finished,
     Listen,
+    Pending,
     Speak,
 )
 from antiphon.events.ids import Fence
@@ -78,8 +79,8 @@ class ChatEngine:
     def cancel(self, fence: Fence, next_fence: Fence) -> None:
         self._answering.cancel(next_fence)
 
-    def close(self, fence: Fence) -> None:
-        self._answering.close(fence.session)
+    def close(self, fence: Fence) -> Pending:
+        return self._answering.close(fence.session)
 
     def stop(self) -> None:
         self._answering.stop()
