@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import structlog
 from msgspec.structs import replace
@@ -17,14 +18,10 @@ from antiphon.actors.host import Hosted
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands
 from antiphon.events.envelope import Stored
-from antiphon.events.ids import ResponseId
-from antiphon.events.vocabulary import CommandRefused, EpochAdvanced, SessionClosed, SessionFailed
+from antiphon.events.vocabulary import CommandRefused, Config, EpochAdvanced, SessionClosed, SessionFailed
 from antiphon.projections.base import frame_number
-from antiphon.projections.realtime import frames as f
-from antiphon.projections.realtime.errors import error
-from antiphon.projections.realtime.items import retrieved
-from antiphon.projections.realtime.projection import RealtimeProjection as Realtime
 
+from .dialect import Dialect
 from .outbox import Letter, Outbox
 from .sent import Sent
 
@@ -47,27 +44,35 @@ CLOSE_CODES = {
 _LAST = (SessionClosed, SessionFailed)
 
 
-class RealtimeAttachment:
-    """A plain Realtime client. Implements Sink; everything runs on the loop's thread."""
+class Attachment:
+    """A client of whatever dialect. Implements Sink; everything runs on the loop's thread."""
 
-    def __init__(self, refused: Callable[[str], object]) -> None:
+    def __init__(self, dialect: Dialect, refused: Callable[[str], object]) -> None:
         """`refused` is called with the code of each command of this client that the session refuses."""
         self.outbox = Outbox(self._took)
         self.expelled = False
+        self.dialect = dialect
         self._refused = refused
         self.hosted: Hosted | None = None
-        self._view = Realtime.begin(1)
+        self._projection, self._audio = dialect.projection, dialect.audio
+        self._sound = dialect.sound()
+        self._view: Any = self._projection.begin(1)
         self._replies = 0
-        self._sent = Sent(Realtime.version)
+        self._sent = Sent(self._projection.version)
         self._report_later: asyncio.Handle | None = None
         self._report_due = 0.0
+
+    def config(self) -> Config:
+        """The configuration that holds, as far as it was published."""
+        config: Config = self._view.config
+        return config
 
     # --- what the session says ----------------------------------------------------------------------------
 
     def publish(self, batch: Sequence[Published]) -> None:
         for published in batch:
             stored = published.stored
-            self._view, frames = Realtime.step(self._view, stored)
+            self._view, frames = self._projection.step(self._view, stored)
             if type(stored.event) is EpochAdvanced:
                 self._sent.took_back(self.outbox.take_back_audio())
             elif type(stored.event) is CommandRefused:
@@ -77,13 +82,12 @@ class RealtimeAttachment:
             if type(stored.event) in _LAST:
                 self._close_after(stored)
 
-    def _put(self, number: int, frame: f.Frame, published: Published) -> None:
-        stored = published.stored
-        encoded, meaning = Realtime.encode(frame), Realtime.meaning(frame, stored)
-        if type(frame) is f.AudioDelta:
-            text = Realtime.encode(replace(frame, delta=published.payload or b""))
-            until = getattr(stored.event, "until_sample", 0)
-            letter = Letter(text, number, encoded, meaning, ResponseId(frame.response_id), until)
+    def _put(self, number: int, frame: Any, published: Published) -> None:
+        encode = self._projection.encode
+        encoded, meaning = encode(frame), self._projection.meaning(frame, published.stored)
+        if type(frame) is self._audio:
+            filled, until, response = self._sound.fill(frame, published)
+            letter = Letter(encode(filled), number, encoded, meaning, response, until)
         else:
             letter = Letter(encoded, number, encoded, meaning)
         self.outbox.put(letter)
@@ -91,25 +95,38 @@ class RealtimeAttachment:
     def _close_after(self, stored: Stored) -> None:
         match stored.event:
             case SessionClosed(reason=reason):
-                self.outbox.close(CLOSE_CODES.get(reason, 1000), reason)
+                told = self.dialect.reasons.get(reason, reason)
+                self.outbox.close(CLOSE_CODES.get(reason, 1000), told)
             case SessionFailed(code=code):
                 self.outbox.close(CLOSE_CODES.get(code, 1011), code)
 
+    # --- replies ------------------------------------------------------------------------------------------
+
     def answer(self, answer: Retrieved) -> None:
-        shown = retrieved(answer.entry, answer.state)
-        self.outbox.put(Letter(Realtime.encode(f.ItemRetrieved(event_id=self._reply_id(), item=shown))))
+        self._reply(self.dialect.replies.retrieved(self._reply_id(), answer))
 
     def refuse(self, code: str, message: str, client_event: str | None, parameter: str | None) -> None:
-        """An answer that no log holds. A question about a missing item has its own code in this dialect."""
-        if code == "item_not_found":
-            code = "item_retrieve_invalid_item_id"
-        frame = error(self._reply_id(), code, message, param=parameter, client_event=client_event)
-        self.outbox.put(Letter(Realtime.encode(frame)))
+        """An answer that no log holds."""
+        said = self.dialect.replies.refused(self._reply_id(), code, message, parameter, client_event)
+        if said is not None:
+            self._reply(said)
+
+    def greet(self) -> None:
+        """Answer a sign of life."""
+        if self.hosted is not None:
+            self._reply(self.dialect.replies.alive(self._reply_id(), self.hosted.id))
 
     def abort(self, code: str, message: str) -> None:
+        self.dismiss(code, message, None, None)
+
+    def dismiss(self, code: str, message: str, client_event: str | None, parameter: str | None) -> None:
+        """Let the client go: one error, and the farewell."""
         self.expelled = True
-        self.refuse(code, message, None, None)
+        self.refuse(code, message, client_event, parameter)
         self.outbox.close(CLOSE_CODES.get(code, 1011), code)
+
+    def _reply(self, frame: Any) -> None:
+        self.outbox.put(Letter(self._projection.encode(frame)))
 
     def _reply_id(self) -> str:
         self._replies += 1

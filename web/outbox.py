@@ -53,16 +53,20 @@ class Outbox:
         self._bytes = 0
         self._sending = False
         self._wake = asyncio.Event()
-        self.send_now: Callable[[bytes], bool] | None = None
-        """Sends at once, or says that it cannot."""
+        self._send_now: Callable[[bytes], bool] | None = None
+        self._room: Callable[[], Awaitable[object]] | None = None
         self.overflowed = asyncio.Event()
         self.closing = False
+
+    def use(self, send_now: Callable[[bytes], bool], room: Callable[[], Awaitable[object]]) -> None:
+        """A way past ASGI: `send_now` sends at once, or says that it cannot; `room` waits until it can."""
+        self._send_now, self._room = send_now, room
 
     def put(self, letter: Letter) -> None:
         if self.closing:
             return
         nothing_waits = not self._letters and not self._sending
-        if nothing_waits and self.send_now is not None and self.send_now(letter.text):
+        if nothing_waits and self._send_now is not None and self._send_now(letter.text):
             if letter.number >= 0:
                 self._sent(letter)
             return
@@ -102,18 +106,27 @@ class Outbox:
     async def run(
         self, send: Callable[[bytes], Awaitable[None]], close: Callable[[int, str], Awaitable[None]]
     ) -> None:
-        """Send until the farewell. Raises what the socket raises: then nothing more is sent."""
+        """Send until the farewell. Raises what the socket raises: then nothing more is sent.
+
+        Past ASGI a letter is taken out only when the socket has room for it, so that until then it can be
+        taken back.
+        """
         while True:
-            self._sending = True
             while self._letters:
+                if self._room is not None:
+                    await self._room()
+                    if not self._letters:
+                        break
                 one = self._letters.popleft()
                 if isinstance(one, Farewell):
                     await close(one.code, one.reason)
                     return
                 self._bytes -= len(one.text)
-                await send(one.text)
+                if self._send_now is None or not self._send_now(one.text):
+                    self._sending = True
+                    await send(one.text)
+                    self._sending = False
                 if one.number >= 0:
                     self._sent(one)
-            self._sending = False
             self._wake.clear()
             await self._wake.wait()

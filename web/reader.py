@@ -8,11 +8,12 @@ import time
 from antiphon.actors.host import Hosted
 from antiphon.actors.session.commands import AppendAudio
 
-from .attach import RealtimeAttachment
+from .attach import Attachment
 from .direct import DirectWebSocket
+from .intake import INLINE, Intake
 from .metrics import Metrics
-from .realtime.decode import AskItem, RealtimeDecoder, Wish
 from .realtime.undecodable import Undecodable
+from .wishes import AskItem, Beat, Decoder, Wish
 
 MOST_UNREADABLE = 100
 WITHIN_S = 10.0
@@ -22,12 +23,16 @@ WITHIN_S = 10.0
 class Reader:
     """One connection's frames. `take` is synchronous; a session that is behind holds the reading."""
 
-    def __init__(self, attachment: RealtimeAttachment, hosted: Hosted, metrics: Metrics) -> None:
-        self._attachment, self._hosted, self._metrics = attachment, hosted, metrics
-        self._decoder = RealtimeDecoder()
+    def __init__(self, attachment: Attachment, hosted: Hosted, decoder: Decoder, metrics: Metrics) -> None:
+        self._attachment, self._hosted, self._decoder, self._metrics = attachment, hosted, decoder, metrics
+        drops = attachment.dialect.drops_when_full
+        self._intake = Intake(decoder, self._ask, self._note, self._give_up, drops=drops)
+        self._waiting = self._intake.places
         self._unreadable: list[float] = []
         self._direct: DirectWebSocket | None = None
         self._holding: asyncio.Task[None] | None = None
+        self.heard = False
+        """Whether anything came since somebody last asked, and said so by setting this."""
 
     def listen(self, direct: DirectWebSocket) -> None:
         """Take text frames as they come in, not through ASGI."""
@@ -35,10 +40,14 @@ class Reader:
         direct.listen(self._take_direct)
 
     def take(self, text: str | None) -> None:
-        """Do what a frame asks for; None stands for a frame that is no text."""
+        """Do what a frame asks for, now or when it and those before it are read; None: it is no text."""
+        self.heard = True
         try:
             if text is None:
                 raise Undecodable("invalid_json", "frames are JSON text, not binary")
+            if self._waiting or len(text) > INLINE:
+                self._intake.take(text)
+                return
             wishes = self._decoder.read(text)
         except Undecodable as bad:
             self._note(bad)
@@ -46,27 +55,37 @@ class Reader:
         for wish in wishes:
             self._ask(wish)
 
-    def end(self) -> None:
-        """The client is gone: what was collected still counts."""
+    async def end(self) -> None:
+        """The client is gone: what it sent still counts."""
+        await self._intake.settled()
         for wish in self._decoder.flush():
             self._ask(wish)
 
+    def abandon(self) -> None:
+        """Nothing more is asked."""
+        self._intake.end()
+
     async def caught_up(self) -> None:
-        """Wait until the stages have caught up with what was sent."""
+        """Wait until what was sent is read, and the stages have caught up with it."""
+        if self._intake.is_full:
+            await self._intake.settled()
         if self._hosted.behind:
             await self._hosted.relieved()
 
     def _ask(self, wish: Wish) -> None:
-        if type(wish) is AskItem:
-            self._hosted.retrieve(self._attachment, wish.item, wish.client_event)
-        elif type(wish) is AppendAudio:
+        if type(wish) is AppendAudio:
             self._hosted.ask(self._attachment, self._attachment.with_report(wish))
+        elif type(wish) is AskItem:
+            self._hosted.retrieve(self._attachment, wish.item, wish.client_event)
+        elif type(wish) is Beat:
+            self._attachment.greet()
         else:
-            self._hosted.ask(self._attachment, wish)  # type: ignore[arg-type]  # all but AskItem are commands
+            self._hosted.ask(self._attachment, wish)  # type: ignore[arg-type]  # all others are commands
 
     def _take_direct(self, text: str) -> None:
         self.take(text)
-        if self._hosted.behind and self._direct is not None and self._holding is None:
+        behind = self._hosted.behind or (self._waiting and self._intake.is_full)
+        if behind and self._direct is not None and self._holding is None:
             self._direct.hold()
             self._holding = asyncio.create_task(self._go_on_later(self._direct))
 
@@ -74,6 +93,9 @@ class Reader:
         await self.caught_up()
         self._holding = None
         direct.go_on()
+
+    def _give_up(self) -> None:
+        self._attachment.abort("internal_error", "a frame could not be read")
 
     def _note(self, bad: Undecodable) -> None:
         self._metrics.dropped.inc()

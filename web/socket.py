@@ -10,15 +10,18 @@ import structlog
 from litestar import WebSocket
 from litestar.exceptions import WebSocketDisconnect
 
-from antiphon.actors.host import CannotOpen, Hosted, SessionHost
+from antiphon.actors.host import CannotOpen, SessionHost
 from antiphon.actors.session.commands import Attach
-from antiphon.events.vocabulary import Config, TurnDetection
+from antiphon.actors.session.refusals import Refused
 
-from .attach import RealtimeAttachment
+from .attach import Attachment
 from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
+from .dialect import Left
+from .dialects import chosen
 from .direct import EXTENSION, DirectWebSocket
 from .metrics import Metrics
 from .reader import Reader
+from .realtime.undecodable import Undecodable
 from .settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -26,12 +29,13 @@ log = structlog.get_logger(__name__)
 CLOSINGS = {1000: "closed", 1001: "closed", 1012: "server"}
 """Close code -> why the connection ended; 1012 is ours, when the process is told to stop."""
 
+QUARTERS = 4
 FAREWELL_S = 2.0
 """How long a client that has not read has to read why it is let go."""
 
 
 class RealtimeRoute:
-    """`/v1/realtime` for plain clients."""
+    """`/v1/realtime`, in whichever of its dialects the client asks for."""
 
     def __init__(self, host: SessionHost, doors: Doorkeeper, settings: Settings, metrics: Metrics) -> None:
         self._host, self._doors, self._settings, self._metrics = host, doors, settings, metrics
@@ -46,46 +50,60 @@ class RealtimeRoute:
             await _deny(socket, denied)
             return
         offered = socket.scope["subprotocols"]
-        chosen = "realtime" if "realtime" in offered else _first_public(offered)
-        await socket.accept(subprotocols=chosen)
-        attachment = RealtimeAttachment(lambda code: self._metrics.refused.labels(code).inc())
+        picked = "realtime" if "realtime" in offered else _first_public(offered)
+        await socket.accept(subprotocols=picked)
+        dialect = chosen(socket.query_params)
+        attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc())
         try:
-            attachment.hosted = self._open(attachment, socket, principal)
-        except CannotOpen as refusal:
+            first = await self._open(attachment, socket, principal)
+        except (CannotOpen, Refused, Undecodable) as refusal:
             self._metrics.refused.labels(refusal.code).inc()
-            attachment.abort(refusal.code, refusal.message)
+            client_event, parameter = _named_in(refusal)
+            attachment.dismiss(refusal.code, str(refusal), client_event, parameter)
             await _write(socket, attachment)
+        except Left:
             return
-        self._metrics.opened.inc()
-        await self._converse(socket, attachment, attachment.hosted)
+        else:
+            self._metrics.opened.inc()
+            await self._converse(socket, attachment, first)
 
-    def _open(
-        self, attachment: RealtimeAttachment, socket: WebSocket[Any, Any, Any], principal: str | None
-    ) -> Hosted:
-        abilities = self._host.abilities()
-        config = Config(
-            model=self._settings.model or abilities.stage,
-            output_modalities=("audio",) if abilities.speaks else ("text",),
-            turn_detection=TurnDetection() if abilities.detects_voice else None,
+    async def _open(
+        self, attachment: Attachment, socket: WebSocket[Any, Any, Any], principal: str | None
+    ) -> str | None:
+        """Open a session for the attachment; the frame that is to be asked first, if one came already."""
+        dialect, abilities = attachment.dialect, self._host.abilities()
+        model = self._settings.model or abilities.stage
+        began = await dialect.begin(socket.query_params, socket.receive, abilities, model)
+        attach = Attach(dialect=dialect.name, client=socket.headers.get("user-agent", "")[:200])
+        attachment.hosted = self._host.open(
+            attachment, began.config, attach, mode=dialect.mode, principal=principal
         )
-        attach = Attach(dialect="realtime", client=socket.headers.get("user-agent", "")[:200])
-        return self._host.open(attachment, config, attach, mode="duplex", principal=principal)
+        return began.first
 
     async def _converse(
-        self, socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachment, hosted: Hosted
+        self, socket: WebSocket[Any, Any, Any], attachment: Attachment, first: str | None
     ) -> None:
         """Read and write until one of the two ends; then the other is ended, and the session told why."""
+        hosted = attachment.hosted
+        if hosted is None:
+            return
         direct: object = (socket.scope.get("extensions") or {}).get(EXTENSION)
-        reader = Reader(attachment, hosted, self._metrics)
+        reader = Reader(attachment, hosted, attachment.dialect.decoder(attachment.config), self._metrics)
+        if first is not None:
+            reader.take(first)
         if isinstance(direct, DirectWebSocket):
-            attachment.outbox.send_now = direct.send_now
+            attachment.outbox.use(direct.send_now, direct.writable.wait)
             reader.listen(direct)
         reading = asyncio.create_task(_read(socket, reader))
-        writing = asyncio.create_task(_write(socket, attachment))
-        slow = asyncio.create_task(_too_slow(attachment))
+        tasks = {
+            reading,
+            asyncio.create_task(_write(socket, attachment)),
+            asyncio.create_task(_too_slow(attachment)),
+            asyncio.create_task(_silent(attachment, reader)),
+        }
         reason, code = "server", None
         try:
-            done, _ = await asyncio.wait({reading, writing, slow}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if attachment.outbox.overflowed.is_set():
                 reason = "slow"
                 self._metrics.outbox_dropped.inc()
@@ -96,10 +114,22 @@ class RealtimeRoute:
             elif attachment.expelled:
                 reason = "expelled"
         finally:
-            for task in (reading, writing, slow):
+            reader.abandon()
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(reading, writing, slow, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             attachment.gone(reason, code)
+
+
+def _named_in(refusal: Exception) -> tuple[str | None, str | None]:
+    """The client's event and the parameter that a refusal names, if it does."""
+    match refusal:
+        case Undecodable(client_event=client_event, param=parameter):
+            return client_event, parameter
+        case Refused(parameter=parameter):
+            return None, parameter
+        case _:
+            return None, None
 
 
 async def _read(socket: WebSocket[Any, Any, Any], reader: Reader) -> tuple[str, int | None]:
@@ -107,7 +137,7 @@ async def _read(socket: WebSocket[Any, Any, Any], reader: Reader) -> tuple[str, 
     while True:
         message = await socket.receive()
         if message["type"] == "websocket.disconnect":
-            reader.end()
+            await reader.end()
             code = message.get("code")
             return CLOSINGS.get(code, "lost"), code
         text = message.get("text")
@@ -115,7 +145,7 @@ async def _read(socket: WebSocket[Any, Any, Any], reader: Reader) -> tuple[str, 
         await reader.caught_up()
 
 
-async def _write(socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachment) -> None:
+async def _write(socket: WebSocket[Any, Any, Any], attachment: Attachment) -> None:
     async def send(text: bytes) -> None:
         await socket.send({"type": "websocket.send", "text": text.decode(), "bytes": None})
 
@@ -126,10 +156,23 @@ async def _write(socket: WebSocket[Any, Any, Any], attachment: RealtimeAttachmen
         await attachment.outbox.run(send, close)
 
 
-async def _too_slow(attachment: RealtimeAttachment) -> None:
+async def _too_slow(attachment: Attachment) -> None:
     """Until a client that reads too slowly has had its time to read the farewell."""
     await attachment.outbox.overflowed.wait()
     await asyncio.sleep(FAREWELL_S)
+
+
+async def _silent(attachment: Attachment, reader: Reader) -> None:
+    """Until a client has sent nothing for as long as it may: up to a quarter longer."""
+    patience = attachment.dialect.patience
+    if patience is None:
+        await asyncio.Event().wait()
+        return
+    quiet = 0
+    while quiet < QUARTERS:
+        reader.heard = False
+        await asyncio.sleep(patience(attachment.config()) / QUARTERS)
+        quiet = 0 if reader.heard else quiet + 1
 
 
 async def _deny(socket: WebSocket[Any, Any, Any], denied: Denied) -> None:

@@ -16,8 +16,9 @@ from antiphon.events.units import Moment
 from antiphon.events.vocabulary import EpochAdvanced
 from antiphon.projections.base import Digest
 from antiphon.web import attach
-from antiphon.web.attach import RealtimeAttachment
+from antiphon.web.attach import Attachment
 from antiphon.web.outbox import Letter
+from antiphon.web.realtime.dialect import REALTIME
 
 S = SessionId("s")
 AUDIO = commands.AppendAudio(pcm=bytes(3840))
@@ -39,14 +40,22 @@ def session() -> Session:
 
 
 @pytest.fixture
-async def client(session: Session) -> RealtimeAttachment:
-    attachment = RealtimeAttachment(lambda code: None)
+async def client(session: Session) -> Attachment:
+    attachment = Attachment(REALTIME, lambda code: None)
     attachment.hosted = cast(Hosted, session)
-    attachment.outbox.send_now = lambda text: True
+    attachment.outbox.use(lambda text: True, forever)
     return attachment
 
 
-def sends(client: RealtimeAttachment, until: int) -> None:
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def at_once() -> None:
+    return
+
+
+def sends(client: Attachment, until: int) -> None:
     client.outbox.put(Letter(b"audio", until, b"frame", b"sound", ResponseId("r"), until))
 
 
@@ -54,14 +63,14 @@ def untils(session: Session) -> list[int]:
     return [report.audio[0].until_sample for report in session.asked]
 
 
-async def test_first_audio_is_reported_at_once(client: RealtimeAttachment, session: Session) -> None:
+async def test_first_audio_is_reported_at_once(client: Attachment, session: Session) -> None:
     sends(client, 1920)
     await asyncio.sleep(0)
     assert untils(session) == [1920]
 
 
 async def test_later_audio_is_reported_with_the_clients_own_once_a_report_is_due(
-    client: RealtimeAttachment, session: Session, monkeypatch: pytest.MonkeyPatch
+    client: Attachment, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sends(client, 1920)
     await asyncio.sleep(0)
@@ -81,7 +90,7 @@ async def test_later_audio_is_reported_with_the_clients_own_once_a_report_is_due
 
 
 async def test_what_is_not_reported_when_the_client_goes_is_reported_then(
-    client: RealtimeAttachment, session: Session
+    client: Attachment, session: Session
 ) -> None:
     sends(client, 1920)
     await asyncio.sleep(0)
@@ -92,7 +101,7 @@ async def test_what_is_not_reported_when_the_client_goes_is_reported_then(
 
 
 async def test_frames_without_audio_are_reported_too(
-    client: RealtimeAttachment, session: Session, monkeypatch: pytest.MonkeyPatch
+    client: Attachment, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attach, "REPORT_EVERY_S", 0.0)
     monkeypatch.setattr(attach, "COMPANY_S", 0.0)
@@ -104,14 +113,14 @@ async def test_frames_without_audio_are_reported_too(
 
 
 async def test_audio_that_is_taken_back_is_named_and_not_in_the_digest(
-    client: RealtimeAttachment, session: Session
+    client: Attachment, session: Session
 ) -> None:
     sends(client, 1920)
-    client.outbox.send_now = lambda text: False  # the socket is full
+    client.outbox.use(lambda text: False, forever)  # the socket is full
     sends(client, 3840)
     client.outbox.put(Letter(b"words", 3841, b"words"))
     client.publish([_interruption()])
-    client.outbox.send_now = None
+    client.outbox.use(lambda text: False, at_once)
     await _let_it_send(client)
     client.gone("closed", 1000)
 
@@ -128,7 +137,7 @@ def _interruption() -> Published:
     return Published(Stored(Seq(60), Moment(0, 0), event, None, None, True))
 
 
-async def _let_it_send(client: RealtimeAttachment) -> None:
+async def _let_it_send(client: Attachment) -> None:
     """Until the outbox has nothing left, and then no longer."""
 
     async def send(text: bytes) -> None:

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, ResponseId
 from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
 from antiphon.events.vocabulary import Item, Part
+from antiphon.web.wishes import AskItem, Wish
 
 from . import frames as f
 from .session import configure, tokens
@@ -33,44 +33,48 @@ _TEXT_PARTS = {"input_text": "input_text", "output_text": "output_text", "text":
 _decoder = msgspec.json.Decoder(f.ClientEvent)
 
 
-class AskItem(Struct, frozen=True):
-    """A question about an item: answered, not decided."""
-
-    item: ItemId
-    client_event: str | None
-
-
-Wish = c.Command | AskItem
-
-
 class RealtimeDecoder:
-    """Keeps what lies between frames: half a sample, and audio that is not 80 ms yet."""
+    """Implements Decoder. Keeps what lies between frames: half a sample, and audio that is not 80 ms yet."""
+
+    hurried: frozenset[type] = frozenset({f.ResponseCancel})
+    audio: frozenset[type] = frozenset({f.Append})
+    voiding: frozenset[type] = frozenset({f.Clear})
 
     def __init__(self) -> None:
         self._held = bytearray()
 
     def read(self, text: str) -> list[Wish]:
-        """What the frame asks for, in order. Raises Undecodable; then nothing was asked."""
-        try:
-            return self._read(text)
-        except RecursionError as error:
-            raise Undecodable("nested_too_deeply", "the frame's values are nested too deeply") from error
+        frame = self.parse(text)
+        return self._append(frame) if type(frame) is f.Append else self.wishes(frame)
 
-    def _read(self, text: str) -> list[Wish]:
+    def parse(self, text: str) -> f.ClientEvent:
         if len(text) > LARGEST_FRAME:
             raise Undecodable("event_too_large", f"a frame holds at most {LARGEST_FRAME} bytes")
         try:
-            frame = _decoder.decode(text)
+            return _decoder.decode(text)
         except msgspec.DecodeError as error:
             raise _unreadable(text, error) from error
         except UnicodeEncodeError as error:
             raise Undecodable("invalid_json", "the frame is not valid UTF-8") from error
+        except RecursionError as error:
+            raise Undecodable("nested_too_deeply", "the frame's values are nested too deeply") from error
+
+    def wishes(self, frame: f.ClientEvent) -> list[Wish]:
         if type(frame) is f.Append:
             return self._append(frame)
-        wish = _WISHES[type(frame)](frame)
-        if isinstance(wish, c.ClearInput):
-            self._held.clear()
-        return [*self.flush(), wish]
+        asked = self.at_once(frame)
+        if type(frame) is f.Clear:
+            self.forget()
+        return [*self.flush(), *asked]
+
+    def at_once(self, frame: f.ClientEvent) -> list[Wish]:
+        try:
+            return [_WISHES[type(frame)](frame)]
+        except RecursionError as error:
+            raise Undecodable("nested_too_deeply", "the frame's values are nested too deeply") from error
+
+    def forget(self) -> None:
+        self._held.clear()
 
     def flush(self) -> list[Wish]:
         """The whole samples collected so far, as commands."""

@@ -50,18 +50,18 @@ def configure(raw: msgspec.Raw, client_event: str | None) -> Configure:
 def _echo(session: dict[str, Any], client_event: str | None) -> dict[str, Any]:
     """What may be shown back: not the identity of the session, which is ours."""
     shown = {key: value for key, value in session.items() if key not in ("id", "object", "type", "model")}
-    if not _can_be_kept(shown):
+    if not can_be_kept(shown):
         message = f"numbers have 64 bits, and objects lie at most {MOST_NESTED} deep"
         raise Undecodable("invalid_value", message, "session", client_event)
     return shown
 
 
-def _can_be_kept(value: Any, depth: int = 0) -> bool:
+def can_be_kept(value: Any, depth: int = 0) -> bool:
     """Whether an event can hold it: JSON has numbers and depths that its format has not."""
     if isinstance(value, int):
         return -(2**63) <= value < 2**64
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return depth <= MOST_NESTED and all(_can_be_kept(one, depth + 1) for one in inner)
+    return depth <= MOST_NESTED and all(can_be_kept(one, depth + 1) for one in inner)
 
 
 def _or_empty(value: str | UnsetType | None) -> str | UnsetType:

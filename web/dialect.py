@@ -1,0 +1,88 @@
+"""What differs between the dialects at the edge: one value of this for each (dialects.py).
+
+A connection is the same for all of them: an attachment, an outbox, a reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from antiphon.actors.runtime import Published, Retrieved
+from antiphon.events.ids import ResponseId, SessionId
+from antiphon.events.vocabulary import Abilities, Config
+from antiphon.projections.base import Projection
+
+from .wishes import Decoder
+
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+"""The next ASGI message of a socket."""
+
+
+class Left(Exception):
+    """The client went before its session was open."""
+
+
+class Beginning(Struct, frozen=True):
+    """The configuration to open a session with, and the frame that its client has sent already, if any."""
+
+    config: Config
+    first: str | None = None
+
+
+class Begin(Protocol):
+    """How a session of a dialect begins."""
+
+    def __call__(
+        self, query: Mapping[str, str], receive: Receive, abilities: Abilities, model: str
+    ) -> Awaitable[Beginning]:
+        """Raises Undecodable, Refused, Left. `model` is the server's name for its model."""
+
+
+class Sound(Protocol):
+    """Puts the audio into frames, which a projection leaves empty: one attachment's."""
+
+    def fill(self, frame: Any, published: Published) -> tuple[Any, int, ResponseId]:
+        """The frame with its audio, where that ends on its answer's clock (samples at 24 kHz), and of which.
+
+        Called for every audio frame, in order.
+        """
+
+
+class Replies(Protocol):
+    """Frames that no event holds."""
+
+    def refused(
+        self, event_id: str, code: str, message: str, param: str | None, client_event: str | None
+    ) -> Any | None:
+        """What a client is told of something that cannot be done; None: nothing."""
+
+    def retrieved(self, event_id: str, answer: Retrieved) -> Any:
+        """An item as it counts."""
+
+    def alive(self, event_id: str, session: SessionId) -> Any:
+        """An answer to a sign of life."""
+
+
+class Dialect(Struct, frozen=True, kw_only=True):
+    """`audio` is the kind of frame that `sound` fills. `decoder` is given the way to the configuration.
+
+    `drops_when_full`: a client that sends more than can be read is told so; otherwise it is read no further
+    until there is room. `patience` says of a configuration for how many seconds a client may be silent; None:
+    for ever.
+    """
+
+    name: str
+    mode: str
+    projection: Projection
+    audio: type
+    sound: Callable[[], Sound]
+    replies: Replies
+    begin: Begin
+    decoder: Callable[[Callable[[], Config]], Decoder]
+    drops_when_full: bool
+    patience: Callable[[Config], float] | None = None
+    reasons: Mapping[str, str] = {}
+    """The dialect's words for why a session was closed, where it has others."""

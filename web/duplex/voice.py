@@ -1,0 +1,70 @@
+"""The answers' audio as the client asked for it: another rate, another encoding, a slice for each frame.
+
+An answer is one stream, resampled as one; the projection has a frame at its end for what that holds back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from msgspec.structs import replace
+
+from antiphon.actors.runtime import Published
+from antiphon.events.ids import ResponseId, Seq
+from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
+from antiphon.events.vocabulary import AudioSpoken
+from antiphon.media.encodings import Encoding, from_samples
+from antiphon.media.pcm import to_float
+from antiphon.media.resample import Resampler
+from antiphon.projections.duplex import frames as f
+from antiphon.projections.duplex.answering import slices
+
+
+class DuplexSound:
+    """Implements Sound."""
+
+    def __init__(self) -> None:
+        self._seq = Seq(-1)
+        self._left: deque[int] = deque()
+        """Samples of each slice of the present event that is still to come."""
+        self._at = self._until = 0
+        self._response = ""
+        self._rate = SAMPLE_RATE
+        self._resampler: Resampler | None = None
+
+    def fill(self, frame: f.AudioDelta, published: Published) -> tuple[f.AudioDelta, int, ResponseId]:
+        event, response = published.stored.event, ResponseId(frame.response_id)
+        if frame.response_id != self._response or frame.sample_rate_hz != self._rate:
+            self._begin(frame)
+        if not isinstance(event, AudioSpoken):
+            return replace(frame, delta=self._rest(frame)), self._until, response
+        if published.stored.seq != self._seq:
+            self._seq, self._at, self._left = published.stored.seq, 0, deque(slices(event.samples))
+        start, self._at = self._at, self._at + self._left.popleft()
+        pcm = (published.payload or b"")[start * BYTES_PER_SAMPLE : self._at * BYTES_PER_SAMPLE]
+        self._until = event.until_sample - event.samples + self._at
+        return replace(frame, delta=self._convert(pcm, frame)), self._until, response
+
+    def _begin(self, frame: f.AudioDelta) -> None:
+        self._response, self._rate = frame.response_id, frame.sample_rate_hz
+        same = self._rate == SAMPLE_RATE
+        self._resampler = None if same else Resampler(SAMPLE_RATE, self._rate, quality="low")
+
+    def _convert(self, pcm: bytes, frame: f.AudioDelta) -> bytes:
+        encoding = _encoding(frame)
+        if encoding == "pcm16" and self._resampler is None:
+            return pcm
+        samples = to_float(pcm)
+        if self._resampler is not None:
+            samples = self._resampler.feed(samples)
+        return from_samples(samples, self._rate, encoding)
+
+    def _rest(self, frame: f.AudioDelta) -> bytes:
+        resampler, self._resampler, self._response = self._resampler, None, ""
+        rest = np.zeros(0, np.float32) if resampler is None else resampler.finish()
+        return from_samples(rest, self._rate, _encoding(frame))
+
+
+def _encoding(frame: f.AudioDelta) -> Encoding:
+    return frame.format  # type: ignore[return-value]  # one of OUTPUT, and those are encodings

@@ -1,0 +1,65 @@
+"""The plain dialect at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from antiphon.actors.runtime import Published, Retrieved
+from antiphon.events.ids import ResponseId, SessionId
+from antiphon.events.vocabulary import Abilities, Config, TurnDetection
+from antiphon.projections.realtime import frames as f
+from antiphon.projections.realtime.errors import error
+from antiphon.projections.realtime.items import retrieved
+from antiphon.projections.realtime.projection import RealtimeProjection
+from antiphon.web.dialect import Beginning, Dialect, Receive
+
+from .decode import RealtimeDecoder
+
+
+async def begin(query: Mapping[str, str], receive: Receive, abilities: Abilities, model: str) -> Beginning:
+    """At once: clients wait for session.created before they say anything."""
+    config = Config(
+        model=model,
+        output_modalities=("audio",) if abilities.speaks else ("text",),
+        turn_detection=TurnDetection() if abilities.detects_voice else None,
+    )
+    return Beginning(config)
+
+
+class PlainSound:
+    """An event's audio as it lies in the log."""
+
+    def fill(self, frame: f.AudioDelta, published: Published) -> tuple[f.AudioDelta, int, ResponseId]:
+        until: int = getattr(published.stored.event, "until_sample", 0)
+        return replace(frame, delta=published.payload or b""), until, ResponseId(frame.response_id)
+
+
+class RealtimeReplies:
+    def refused(
+        self, event_id: str, code: str, message: str, param: str | None, client_event: str | None
+    ) -> f.Error:
+        """A question about a missing item has its own code in this dialect."""
+        if code == "item_not_found":
+            code = "item_retrieve_invalid_item_id"
+        return error(event_id, code, message, param=param, client_event=client_event)
+
+    def retrieved(self, event_id: str, answer: Retrieved) -> f.ItemRetrieved:
+        return f.ItemRetrieved(event_id=event_id, item=retrieved(answer.entry, answer.state))
+
+    def alive(self, event_id: str, session: SessionId) -> f.Frame:
+        raise NotImplementedError("no frame of this dialect asks for a sign of life")
+
+
+REALTIME = Dialect(
+    name="realtime",
+    mode="duplex",
+    projection=RealtimeProjection(),
+    audio=f.AudioDelta,
+    sound=PlainSound,
+    replies=RealtimeReplies(),
+    begin=begin,
+    decoder=lambda config: RealtimeDecoder(),
+    drops_when_full=False,
+)

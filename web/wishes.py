@@ -1,0 +1,59 @@
+"""What a client's frame may ask for: mostly commands of the session, and questions that are only answered.
+
+A dialect's decoder reads frames in two steps. `parse` depends on nothing but the text, so it may be done
+anywhere. `wishes` goes by what came before (half a sample, audio that is collected, where a stream stands):
+it is done once for each frame and in order, but for those that are in a hurry.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from antiphon.actors.session.commands import Command
+from antiphon.events.ids import ItemId
+
+
+class AskItem(Struct, frozen=True):
+    """A question about an item: answered, not decided."""
+
+    item: ItemId
+    client_event: str | None
+
+
+class Beat(Struct, frozen=True):
+    """The client says that it is there, and wants to hear the same."""
+
+    client_event: str | None
+
+
+Wish = Command | AskItem | Beat
+
+
+class Decoder(Protocol):
+    """Client frames to wishes, for one connection. Frames are the dialect's own types."""
+
+    hurried: frozenset[type]
+    """Frames that do not wait for others before them that are still being read."""
+    audio: frozenset[type]
+    voiding: frozenset[type]
+    """Frames after which uncommitted audio before them is not wanted any more."""
+
+    def read(self, text: str) -> list[Wish]:
+        """What the frame asks for: `parse`, then `wishes`. Raises Undecodable; then nothing was asked."""
+
+    def parse(self, text: str) -> Any:
+        """The frame. Raises Undecodable."""
+
+    def wishes(self, frame: Any) -> list[Wish]:
+        """What the frame asks for, in order. Raises Undecodable; then nothing was asked."""
+
+    def at_once(self, frame: Any) -> list[Wish]:
+        """The same of a frame in a hurry, while another is being read. Touches nothing between frames."""
+
+    def flush(self) -> list[Wish]:
+        """The audio collected so far, as commands."""
+
+    def forget(self) -> None:
+        """The audio collected so far is not wanted."""
