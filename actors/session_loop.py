@@ -37,7 +37,7 @@ MOST_REOPENS = 3
 """Reopenings in a row, with nothing but WriterOpened stored between, before the session is given up."""
 
 
-_OF_THE_ATTACHMENT = (commands.Detach, commands.ReportSent)
+_OF_THE_ATTACHMENT = (commands.Detach, commands.ReportSent, commands.AcknowledgeEvents)
 
 
 class Opening(Struct, frozen=True):
@@ -253,24 +253,32 @@ class SessionLoop:
             self._do(Asked(asked.command.sent, asked.attachment))  # it only travelled along
 
     def _release(self, published: Sequence[Published], effects: tuple[Effect, ...]) -> None:
-        event, payload = published[0].stored.event, published[0].payload
-        if type(event) is not WriterOpened:
+        if type(published[0].stored.event) is not WriterOpened:
             self._reopened = 0
         for sink in tuple(self._sinks.values()):
             sink.publish(published)
-        if type(event) is InputAppended and payload is not None:
-            needed = needed_from(self._ledger.state)
-            if event.until_sample > needed:
-                self._port.window.add(event.until_sample, payload)
-            self._port.window.forget_before(needed)
+        heard = None
+        for one in published:
+            event = one.stored.event
+            if type(event) is InputAppended and one.payload is not None:
+                heard = one.payload
+                self._keep(event.until_sample, heard)
         for effect in effects:
-            self._port.perform(effect, self._ledger.state, payload)
+            self._port.perform(effect, self._ledger.state, heard)
         self._seal_if_over()
+
+    def _keep(self, until: int, pcm: bytes) -> None:
+        """Hold input at hand as long as a stage may be given it."""
+        needed = needed_from(self._ledger.state)
+        if until > needed:
+            self._port.window.add(until, pcm)
+        self._port.window.forget_before(needed)
 
     def _arm(self) -> None:
         """Have the runtime wake us for every armed timer; a later due is found out when the earlier fires."""
         state, timed = self._ledger.state, self._timed
         same = state.voice is timed.voice and state.played is timed.played and state.config is timed.config
+        same = same and state.units is timed.units and state.proposals is timed.proposals
         if same and state.turns.active is timed.turns.active and state.input is timed.input:
             return  # what timers depend on is as it was; more input only makes them later
         self._timed = state

@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from antiphon.events.ids import Operation
+from antiphon.events.ids import Operation, Seq
 from antiphon.events.store import Log
-from antiphon.events.vocabulary import InputAppended
+from antiphon.events.units import BYTES_PER_SAMPLE
+from antiphon.events.vocabulary import Config, InputAppended
 
 from .session import commands, effects
 from .session.state import Session
@@ -56,7 +57,7 @@ class StagePort:
         self.window = InputWindow()
 
     def perform(self, effect: effects.Effect, state: Session, payload: bytes | None) -> None:
-        """Do what the effect asks. `payload` is the audio of the event it came from, if it had any."""
+        """Do what the effect asks. `payload` is the audio of the InputAppended it came from, if it did."""
         match effect:
             case effects.Hear(stage, operation, fence, until):
                 pcm = payload or b""
@@ -68,14 +69,39 @@ class StagePort:
                 self._send("model", _speak(effect))
             case effects.EndTurn(operation, fence):
                 self._send("model", contract.EndTurn(fence, operation))
-            case effects.OpenStage(stage, fence):
-                self._send(stage, contract.Open(fence, state.writer_epoch, {}))
+            case effects.SubmitUnit():
+                self._send("model", self._unit(state, effect))
+            case effects.ProposeConfig(fence, generation, config):
+                self._send("model", contract.Configure(fence, generation, stage_config(config)))
+            case effects.OpenStage(stage, fence, config):
+                told = {} if config is None else stage_config(config)
+                self._send(stage, contract.Open(fence, state.writer_epoch, told))
             case effects.CloseStage(stage, fence, reason):
                 self._send(stage, contract.Close(fence, reason))
             case effects.CancelStage(fence, following):
                 self._send("model", contract.Cancel(fence, following))
             case effects.HearAgain():
                 self._hear_again(state, effect)
+
+    def _unit(self, state: Session, unit: effects.SubmitUnit) -> contract.Listen:
+        start, until = unit.from_sample, unit.until_sample
+        heard = self._audio(state, start, until) if start < until else b""
+        return contract.Listen(
+            unit.fence,
+            unit.operation,
+            until,
+            heard + bytes(BYTES_PER_SAMPLE * unit.silence),
+            images=tuple(self._image(state, seq) for seq in unit.images),
+            final=unit.final,
+            force_listen=unit.force_listen,
+        )
+
+    def _image(self, state: Session, seq: Seq) -> bytes:
+        incarnation = state.incarnation
+        stored = next(self._log.read(state.id, start=seq, stop=seq + 1, incarnation=incarnation))
+        if stored.blob is None:
+            return b""
+        return self._log.read_blob(state.id, stored.blob, incarnation=incarnation)
 
     def _audio(self, state: Session, start: int, until: int) -> bytes:
         held = self.window.cut(start, until)
@@ -103,6 +129,21 @@ class StagePort:
             pcm = self._log.read_blob(state.id, stored.blob, incarnation=state.incarnation)
             listen = contract.Listen(again.fence, Operation(stored.seq), event.until_sample, pcm)
             self._send(again.stage, listen)
+
+
+def stage_config(config: Config) -> dict[str, Any]:
+    """What of a configuration is the stage's to know."""
+    return {
+        "model": config.model,
+        "instructions": config.instructions,
+        "voice": config.voice,
+        "modalities": list(config.output_modalities),
+        "max_output_tokens": config.max_output_tokens,
+        "temperature": config.temperature,
+        "tools": list(config.tools),
+        "tool_choice": config.tool_choice,
+        "engine": config.engine,
+    }
 
 
 def _speak(answer: effects.Answer) -> contract.Speak:
@@ -135,6 +176,12 @@ def as_command(stage: commands.StageRole, message: contract.StageMessage) -> com
             )
         case contract.Closed():
             return commands.RecordStage(stage=stage, what="released")
+        case contract.Configured(generation=generation):
+            return commands.RecordStage(stage=stage, what="configured", generation=generation)
+        case contract.ConfigRefused(generation=generation, code=code, message=text):
+            return commands.RecordStage(
+                stage=stage, what="config_refused", code=code, message=text, generation=generation
+            )
         case _:
             return None
 
@@ -180,7 +227,13 @@ _WORDS: dict[type, Callable[[contract.Output, Any], commands.Command]] = {
     contract.Said: _said,
     contract.Heard: _word(lambda body, **word: commands.RecordHeard(text=body.text, **word)),
     contract.Routed: _word(lambda body, **word: commands.RecordRoute(route=body.route, **word)),
-    contract.Consumed: _word(lambda body, **word: commands.RecordConsumed(**word)),
+    contract.Consumed: _word(lambda body, **word: commands.RecordConsumed(reason=body.reason, **word)),
+    contract.TurnEnded: _word(lambda body, **word: commands.RecordTurnEnd(**word)),
+    contract.Called: _word(
+        lambda body, **word: commands.RecordCall(
+            call_id=body.call_id, name=body.name, arguments=body.arguments, **word
+        )
+    ),
     contract.Finished: _word(
         lambda body, **word: commands.RecordFinish(
             why=body.why,

@@ -5,6 +5,7 @@
        what happened. What the log already knows, said again, is no event at all.
     3. A fact may have consequences: the rule of its type, which sees the state after it. Consequences stand
        right behind their fact and name it as their cause. Some facts need another to stand before them.
+       When all is settled, a stage that takes one thing at a time is given the next.
     4. Time, ids, model output and probabilities come in as data: the same log always gives the same state.
 
 Tables below; the rules themselves stand in the module of their idea.
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from antiphon.events.envelope import Draft
 from antiphon.events.ids import Operation, Seq
@@ -27,6 +29,7 @@ from antiphon.events.vocabulary import (
     InputCommitted,
     InputTranscribed,
     OutputCleared,
+    OverlapDecided,
     ResponseCreated,
     ResponseEnded,
     SessionClosed,
@@ -44,15 +47,21 @@ from antiphon.events.vocabulary import (
 from . import (
     attachment,
     commands,
+    commits,
+    configuration,
+    decisions,
     effects,
     fence,
     history,
+    images,
     input,
     life,
     limits,
+    overlap,
     playback,
     timers,
     turns,
+    units,
     voice,
     words,
 )
@@ -67,17 +76,17 @@ Rule = Callable[[Session, Any, Moment], Happened]  # each takes the event of its
 CASES: dict[type[commands.Command], Case] = {
     commands.OpenWriter: life.open_writer,
     commands.OpenSession: life.open_session,
-    commands.Configure: life.configure,
+    commands.Configure: configuration.configure,
     commands.CloseSession: life.close_session,
     commands.Attach: attachment.attach,
     commands.Detach: attachment.detach,
     commands.ReportSent: playback.record_sent,
     commands.FireTimer: timers.fire,
-    commands.AppendAudio: lambda state, command, at: [
-        *input.append_audio(state, command, at),
-        *playback.record_sent_along(state, command, at),
-    ],
-    commands.CommitInput: input.commit_input,
+    commands.AppendAudio: lambda state, command, at: _append(state, command, at),
+    commands.AppendText: history.append_text,
+    commands.SignalTurn: attachment.signal_turn,
+    commands.AcknowledgeEvents: attachment.acknowledge_events,
+    commands.CommitInput: commits.commit_input,
     commands.ClearInput: input.clear_input,
     commands.CreateResponse: turns.create_response,
     commands.CancelResponse: fence.cancel_response,
@@ -86,17 +95,25 @@ CASES: dict[type[commands.Command], Case] = {
     commands.ClearOutput: fence.clear_output,
     commands.AcknowledgePlayback: playback.acknowledge,
     commands.TruncateItem: playback.truncate_item,
-    commands.AddItem: history.add_item,
+    commands.AddItem: lambda state, command, at: images.with_item(
+        state, command, history.add_item(state, command, at)[0], at
+    ),
     commands.RemoveItem: history.remove_item,
-    commands.RecordStage: life.record_stage,
+    commands.RecordStage: lambda state, command, at: (
+        configuration.settle(state, command, at)
+        if command.what in ("configured", "config_refused")
+        else life.record_stage(state, command, at)
+    ),
     commands.RecordScores: voice.record_scores,
     commands.RecordHeard: input.record_heard,
     commands.RecordRoute: words.record_route,
     commands.RecordSpeech: words.record_speech,
-    commands.RecordConsumed: words.record_consumed,
+    commands.RecordConsumed: decisions.record_consumed,
+    commands.RecordTurnEnd: decisions.record_turn_end,
+    commands.RecordCall: words.record_call,
     commands.RecordMeasure: words.record_measure,
-    commands.RecordFinish: words.record_finish,
-    commands.RecordFailure: words.record_failure,
+    commands.RecordFinish: decisions.record_finish,
+    commands.RecordFailure: decisions.record_failure,
 }
 
 RULES: dict[type[Event], Rule] = {
@@ -105,11 +122,16 @@ RULES: dict[type[Event], Rule] = {
         *turns.fail_interrupted(state, event, at),
     ],
     ClientDetached: attachment.end_alone,
-    SpeechStarted: fence.interrupt,
-    SpeechStopped: input.commit_speech,
+    SpeechStarted: lambda state, event, at: (
+        fence.interrupt(state, event, at)
+        if state.config.overlap is None
+        else overlap.let_in(state, event, at)
+    ),
+    OverlapDecided: fence.give_way,
+    SpeechStopped: commits.commit_speech,
     InputCommitted: lambda state, event, at: [
         *input.transcribe(state, event, at),
-        *turns.answer_speech(state, event, at),
+        *turns.answer_commit(state, event, at),
     ],
     InputTranscribed: turns.ask_model,
     UnitCompleted: input.use_recognition,
@@ -133,6 +155,32 @@ AFTER_THE_END = (commands.OpenWriter, commands.Detach, commands.ReportSent, comm
 SILENT_AFTER_THE_END = (commands.StageWord, commands.RecordScores, commands.FireTimer, commands.CloseSession)
 
 
+def _append(state: Session, command: commands.AppendAudio, at: Moment) -> list[Event | Draft]:
+    """Audio of the user, with whatever travels along. Plain audio takes no step more than it must."""
+    happened: list[Event | Draft] = []
+    if command.images or state.config.overlap is not None or state.unit:
+        happened += images.with_audio(state, command, at)
+        decided = overlap.over_answer(state, command, at)
+        if decided and decided[0].action == "drop":
+            command = replace(command, speech=False)
+        happened += [*input.append_audio(state, command, at), *decided]
+    else:
+        happened += input.append_audio(state, command, at)
+    if command.sent is not None:
+        happened += playback.record_sent(state, command.sent, at)
+    return happened
+
+
+def _next_work(state: Session) -> list[UnitSubmitted]:
+    """What a stage that takes one thing at a time is given next: units and configurations, in order."""
+    if state.phase != "open" or state.units.flight is not None:
+        return []
+    unit, put = units.prepare(state), configuration.put(state)
+    if put is not None and (unit is None or unit.until_sample > state.proposals[0].until):
+        return [put]
+    return [] if unit is None else [unit]
+
+
 class Decision(Struct, frozen=True, gc=False):
     """What happened, the state after it, and what must be done outside once it is in the log."""
 
@@ -149,7 +197,8 @@ def decide(state: Session, command: commands.Command, at: Moment) -> Decision:
         raise SessionOver("the session has ended")
     at = _not_before(state, at, command.boot if isinstance(command, commands.OpenWriter) else state.boot)
     happened = CASES[type(command)](state, command, at)
-    alone = _settle_alone(state, happened[0], at) if len(happened) == 1 else None
+    plain = len(happened) == 1 and not state.abilities.unit_ms
+    alone = _settle_alone(state, happened[0], at) if plain else None
     return alone or settle(state, happened, at)
 
 
@@ -174,7 +223,12 @@ def settle(state: Session, happened: Happened, at: Moment) -> Decision:
     drafts: list[Draft] = []
     asked: list[effects.Effect] = []
     waiting: list[tuple[Event | Draft, Seq | None]] = [(one, None) for one in reversed(happened)]
-    while waiting:
+    while True:
+        if not waiting:
+            due = _next_work(state) if state.proposals or state.abilities.unit_ms else []
+            if not due:
+                break
+            waiting.extend((one, Seq(state.seq - 1)) for one in due)
         one, cause = waiting.pop()
         event = one.event if isinstance(one, Draft) else one
         before = BEFORE.get(type(event))

@@ -13,8 +13,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from antiphon.events.ids import Fence, Operation
+from antiphon.events.ids import Fence, Operation, Seq
 from antiphon.events.vocabulary import (
+    Config,
     EffectStarted,
     EpochAdvanced,
     Event,
@@ -41,6 +42,8 @@ class Effect(Struct, frozen=True, gc=False):
 class OpenStage(Effect, frozen=True):
     stage: StageRole
     fence: Fence
+    config: Config | None = None
+    """Where the stage must agree to it."""
 
 
 class Hear(Effect, frozen=True):
@@ -69,6 +72,25 @@ class Recognise(Effect, frozen=True):
     fence: Fence
     from_sample: int
     until_sample: int
+
+
+class SubmitUnit(Effect, frozen=True):
+    """Give the model input [from, until), then `silence` samples of zeros, with the images at those seqs."""
+
+    operation: Operation
+    fence: Fence
+    from_sample: int
+    until_sample: int
+    silence: int
+    final: bool
+    force_listen: bool
+    images: tuple[Seq, ...]
+
+
+class ProposeConfig(Effect, frozen=True):
+    fence: Fence
+    generation: int
+    config: Config
 
 
 class EndTurn(Effect, frozen=True):
@@ -101,7 +123,12 @@ class CloseStage(Effect, frozen=True):
 
 
 def _open(state: Session) -> list[Effect]:
-    return [OpenStage(stage, state.fence) for stage in STAGES if stage in state.holding]
+    config = state.config if state.abilities.confirms_config else None
+    return [
+        OpenStage(stage, state.fence, config if stage == "model" else None)
+        for stage in STAGES
+        if stage in state.holding
+    ]
 
 
 def _close(state: Session, reason: str) -> list[Effect]:
@@ -117,7 +144,7 @@ def _hear(state: Session, event: InputAppended, operation: Operation) -> list[Ef
     heard: list[Effect] = []
     if state.config.turn_detection is not None:
         heard.append(Hear("voice", operation, state.fence, event.until_sample))
-    if state.abilities.hears == "continuously":
+    if state.abilities.hears == "continuously" and not state.abilities.unit_ms:
         heard.append(Hear("model", operation, state.fence, event.until_sample))
     return heard
 
@@ -128,8 +155,28 @@ def _submit(state: Session, event: UnitSubmitted, operation: Operation) -> list[
             return [Recognise(operation, event.fence, event.from_sample, event.until_sample)]
         case "turn":
             return [EndTurn(operation, event.fence)]
+        case "unit":
+            return _unit(state)
+        case "configure":
+            return _propose(state)
         case _:
             return [] if state.abilities.must_not_repeat else _answer(state)
+
+
+def _unit(state: Session) -> list[Effect]:
+    """The unit that the stage has and has not ended."""
+    unit = state.units.flight
+    if unit is None:
+        return []
+    given = (unit.from_sample, unit.until, unit.silence, unit.final, unit.force_listen, unit.images)
+    return [SubmitUnit(unit.operation, unit.fence, *given)]
+
+
+def _propose(state: Session) -> list[Effect]:
+    """The configuration that the stage was asked for and has not settled."""
+    if not state.proposals or state.proposals[0].operation is None:
+        return []
+    return [ProposeConfig(state.fence, state.proposals[0].generation, state.proposals[0].config)]
 
 
 def _answer(state: Session) -> list[Effect]:
@@ -144,9 +191,9 @@ def _answer(state: Session) -> list[Effect]:
             fence=active.fence,
             conversation=conversation(state),
             instructions=instructions,
-            voice=config.voice,
+            voice=config.voice if active.voice is None else active.voice,
             max_output_tokens=active.max_output_tokens,
-            temperature=config.temperature,
+            temperature=config.temperature if active.temperature is None else active.temperature,
             modalities=active.modalities,
         )
     ]
@@ -187,7 +234,8 @@ def outstanding(state: Session) -> list[Effect]:
         asked.append(CloseStage("voice", state.fence, "recovered"))
     if state.config.turn_detection is not None and state.voice.scored < state.buffer.appended:
         asked.append(HearAgain("voice", state.fence, state.voice.scored, state.seq))
-    if state.abilities.hears == "continuously" and state.turns.listened < state.buffer.submitted:
+    pieces = state.abilities.hears == "continuously" and not state.abilities.unit_ms
+    if pieces and state.turns.listened < state.buffer.submitted:
         asked.append(HearAgain("model", state.fence, state.turns.listened, state.seq))
     for recognition in state.input.recognitions:
         if recognition.text is None:
@@ -200,5 +248,6 @@ def outstanding(state: Session) -> list[Effect]:
                 )
             )
     asked.extend(EndTurn(ending.operation, state.fence) for ending in state.turns.endings)
+    asked += [*_unit(state), *_propose(state)]
     started = state.turns.active is not None and state.turns.active.started
     return asked if started else [*asked, *_answer(state)]

@@ -2,7 +2,8 @@
 
 A response's place is where it was created; whatever is learnt later (a transcript, how much was heard)
 fills its own slot. The model sees the user's words and the assistant's *heard* words, never what was
-generated and not played.
+generated and not played. The answer to a deferred item stands right behind it, and of what came later the
+model that gives it sees nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from antiphon.events.vocabulary import (
     Part,
     ResponseCreated,
     ResponseEnded,
+    ToolCalled,
 )
 
-from .commands import AddItem, RemoveItem
+from .commands import AddItem, AppendText, RemoveItem
 from .heard import heard_text
-from .refusals import InvalidValue, ItemExists, ItemNotFound
+from .refusals import CannotRead, InvalidOutput, InvalidValue, ItemExists, ItemNotFound
 from .state import Entry, Session
 
 MOST_ITEMS = 10_000
@@ -36,7 +38,7 @@ SHOWN_TEXT = 1_000_000
 """Characters of a conversation that a model is shown at most, the newest: none has room for more."""
 
 
-def add_item(state: Session, command: AddItem, at: Moment) -> list[Event]:
+def add_item(state: Session, command: AddItem, at: Moment) -> list[ItemAdded]:
     item = command.item
     if item.id and state.entry(item.id) is not None:
         raise ItemExists(f"an item {item.id} is already there", parameter="item.id")
@@ -47,8 +49,28 @@ def add_item(state: Session, command: AddItem, at: Moment) -> list[Event]:
     previous = state.last_item if command.previous == "" else command.previous
     if previous is not None and state.entry(previous) is None:
         raise ItemNotFound(f"no item {previous} to stand behind", parameter="previous_item_id")
+    if item.kind == "function_call_output" and state.config.strict:
+        _check_output(state, item)
     placed = item if item.id else replace(item, id=ItemId(state.new_id("item")))
     return [ItemAdded(item=placed, previous=previous, client_event=command.client_event)]
+
+
+def _check_output(state: Session, item: Item) -> None:
+    """Of one call that is there, once, as text."""
+    known = {entry.item.kind for entry in state.entries if entry.item.call_id == item.call_id}
+    if not item.call_id or "function_call" not in known:
+        raise InvalidOutput(f"no function was called as {item.call_id}", parameter="item.call_id")
+    if item.output is None or "function_call_output" in known:
+        raise InvalidOutput("a call has one output, and that is a text", parameter="item.output")
+
+
+def append_text(state: Session, command: AppendText, at: Moment) -> list[ItemAdded]:
+    """What the user writes while talking is a message of his."""
+    if not state.abilities.reads:
+        raise CannotRead("the stage behind this session takes no text", parameter="text")
+    part = Part(kind="input_text", text=command.text)
+    written = Item(id=ItemId(""), role="user", content=(part,))
+    return add_item(state, AddItem(item=written, client_event=command.client_event), at)
 
 
 def _length(item: Item) -> int:
@@ -76,8 +98,12 @@ def conversation(state: Session) -> tuple[tuple[str, str], ...]:
     """(role, text) of everything the model is to see, oldest first; wordless items are left out."""
     turns: list[tuple[str, str]] = []
     active, shown = state.turns.active, 0
+    later = active is not None and active.answers is not None and state.entry(active.item) is not None
     for entry in reversed(state.entries):
         item = entry.item
+        if later:  # than the deferred item that is being answered
+            later = active is not None and item.id != active.item
+            continue
         if item.kind != "message" or item.role is None or not entry.shared:
             continue
         if active is not None and entry.response == active.response:
@@ -93,6 +119,8 @@ def conversation(state: Session) -> tuple[tuple[str, str], ...]:
 
 def fold(state: Session, event: Event, at: Moment) -> Session:
     match event:
+        case InputCommitted(outcome="silence" | "acknowledgement"):
+            return state
         case InputCommitted(item=item, previous=previous):
             spoken = Item(id=item, role="user", content=(Part(kind="input_audio"),))
             return _insert(state, Entry(spoken), previous)
@@ -100,6 +128,15 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return _rewrite(state, item, Part(kind="input_audio", text=text))
         case ItemAdded(item=added, previous=previous):
             return _insert(state, Entry(added), previous)
+        case ToolCalled(item=item, previous=previous):
+            call = Item(
+                id=item,
+                kind="function_call",
+                call_id=event.call_id,
+                name=event.name,
+                arguments=event.arguments,
+            )
+            return _insert(state, Entry(call), previous)
         case ItemRemoved(item=item):
             left = tuple(entry for entry in state.entries if entry.item.id != item)
             return replace(state, entries=left)

@@ -1,10 +1,9 @@
-"""Input audio: appended, committed, cleared, understood.
+"""Input audio: appended, cleared, understood.
 
 The buffer is a half-open range [open_from, appended) of the session's input clock. A commit makes it (or,
-under server VAD, the part that was speech) the user's item; a clear moves the frontier and keeps the log.
-A commit takes the last five minutes at most: a microphone may stay open for hours between two commits.
-An utterance is given to the recogniser when the user pauses, so that its text is there at the commit; a
-recognition that speech overtook is not used.
+under server VAD, the part that was speech) the user's item (commits.py); a clear moves the frontier and
+keeps the log. An utterance is given to the recogniser when the user pauses, so that its text is there at the
+commit; a recognition that speech overtook is not used.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 
 from antiphon.events.envelope import Draft
 from antiphon.events.ids import ItemId, Operation
-from antiphon.events.units import SAMPLE_RATE, Moment, Samples, ms_to_samples
+from antiphon.events.units import Moment, Samples, ms_to_samples
 from antiphon.events.vocabulary import (
     Event,
     InputAppended,
@@ -21,18 +20,18 @@ from antiphon.events.vocabulary import (
     InputCommitted,
     InputTranscribed,
     SpeechStarted,
-    SpeechStopped,
     UnitCompleted,
     UnitRefused,
     UnitSubmitted,
     WriterOpened,
 )
 
-from .commands import AppendAudio, ClearInput, CommitInput, RecordHeard
-from .refusals import NothingToCommit, Unsupported
-from .state import LONGEST_UTTERANCE, Input, Recognition, Session
+from .commands import AppendAudio, ClearInput, RecordHeard
+from .refusals import Unsupported
+from .state import LONGEST_UTTERANCE, Input, Recognition, Session, Verdicts
 
-SHORTEST_COMMIT = ms_to_samples(100)
+NOT_SAID = ("silence", "acknowledgement")
+"""Outcomes of a commit that make no item of the conversation."""
 
 
 def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event | Draft]:
@@ -42,49 +41,21 @@ def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event
     if state.abilities.hears == "utterances" and not state.abilities.transcribes:
         raise Unsupported("there is no recogniser behind this session: send text items instead of audio")
     until = state.buffer.appended + samples
-    event = InputAppended(samples=Samples(samples), until_sample=Samples(until))
+    event = InputAppended(samples=Samples(samples), until_sample=Samples(until), speech=command.speech)
     return [Draft(event=event, at=at, blob=command.pcm)]
-
-
-def commit_input(state: Session, command: CommitInput, at: Moment) -> list[Event]:
-    buffer, voice = state.buffer, state.voice
-    if buffer.appended - buffer.open_from < SHORTEST_COMMIT:
-        held = (buffer.appended - buffer.open_from) * 1000 // SAMPLE_RATE
-        raise NothingToCommit(f"buffer too small: at least 100 ms of audio are needed, {held} ms are there")
-    item = voice.speaking or ItemId(state.new_id("item"))
-    began = buffer.open_from if voice.speaking is None else voice.item_from
-    return [
-        InputCommitted(
-            item=item,
-            from_sample=Samples(max(began, buffer.appended - LONGEST_UTTERANCE)),
-            until_sample=Samples(buffer.appended),
-            by="client",
-            previous=state.last_item,
-        )
-    ]
 
 
 def clear_input(state: Session, command: ClearInput, at: Moment) -> list[Event]:
     return [InputCleared(until_sample=Samples(state.buffer.appended))]
 
 
-def commit_speech(state: Session, event: SpeechStopped, at: Moment) -> list[Event]:
-    """The end of speech commits what was said."""
-    return [
-        InputCommitted(
-            item=event.item,
-            from_sample=Samples(state.voice.item_from),
-            until_sample=event.until_sample,
-            by="voice",
-            previous=state.last_item,
-        )
-    ]
-
-
 def transcribe(state: Session, event: InputCommitted, at: Moment) -> list[Event]:
     """Use the recognition made in the silence wait, wait for it, or ask for one."""
+    if event.outcome in NOT_SAID:
+        return []
     if state.abilities.hears == "continuously":
-        return [UnitSubmitted(work="turn", fence=state.fence, item=event.item)]
+        ending = UnitSubmitted(work="turn", fence=state.fence, item=event.item)
+        return [] if state.abilities.unit_ms else [ending]
     if not state.abilities.transcribes:
         return []
     found = next((r for r in state.input.recognitions if r.item == event.item), None)
@@ -112,7 +83,7 @@ def record_heard(state: Session, command: RecordHeard, at: Moment) -> list[Event
 def needed_from(state: Session) -> int:
     """The earliest input sample that a stage may still be given: older audio need not be kept at hand."""
     if state.abilities.hears == "continuously":
-        return state.buffer.appended
+        return _needed_for_units(state) if state.abilities.unit_ms else state.buffer.appended
     detection, voice = state.config.turn_detection, state.voice
     if detection is None:
         oldest = max(state.buffer.open_from, state.buffer.appended - LONGEST_UTTERANCE)
@@ -122,6 +93,17 @@ def needed_from(state: Session) -> int:
         began = voice.scored if voice.onset is None else voice.onset
         oldest = max(began - ms_to_samples(detection.prefix_padding_ms), state.buffer.open_from)
     return min([oldest, *(r.from_sample for r in state.input.recognitions if r.text is None)])
+
+
+def _needed_for_units(state: Session) -> int:
+    units = state.units
+    if state.streams:
+        needed = max(units.given, units.floor)
+    else:
+        needed = max(state.buffer.open_from, state.buffer.appended - LONGEST_UTTERANCE, units.given)
+    starts = [max(one.from_sample, units.given) for one in units.held]
+    under_way = [] if units.flight is None else [units.flight.from_sample]
+    return min([needed, *starts, *under_way])
 
 
 def use_recognition(state: Session, event: UnitCompleted, at: Moment) -> list[Event]:
@@ -149,18 +131,23 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             moved = replace(
                 state.buffer, appended=until, last_mono_ns=at.mono_ns, submitted=Operation(state.seq)
             )
-            return replace(state, buffer=moved)
+            if event.speech is None:
+                return replace(state, buffer=moved)
+            return replace(state, buffer=moved, verdicts=_judged(state.verdicts, event))
         case InputCleared(until_sample=until):
             return replace(
                 state,
                 buffer=replace(state.buffer, open_from=until),
                 input=_without_open(state, None),
+                verdicts=Verdicts(),
             )
         case InputCommitted(item=item, until_sample=until):
-            kept = _without_open(state, item)
-            if state.abilities.transcribes:
+            said = event.outcome not in NOT_SAID
+            kept = _without_open(state, item if said else None)
+            if said and state.abilities.transcribes:
                 kept = replace(kept, untranscribed=(*kept.untranscribed, item))
-            return replace(state, buffer=replace(state.buffer, open_from=until), input=kept)
+            moved = replace(state.buffer, open_from=until)
+            return replace(state, buffer=moved, input=kept, verdicts=Verdicts())
         case InputTranscribed(item=item):
             return replace(state, input=_without_item(state.input, item))
         case WriterOpened(boot=boot) if boot != state.boot:  # silence is counted from here
@@ -169,6 +156,12 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return replace(state, buffer=moved, input=replace(state.input, recognitions=again))
         case _:
             return state
+
+
+def _judged(verdicts: Verdicts, event: InputAppended) -> Verdicts:
+    if event.speech:
+        return replace(verdicts, speech=verdicts.speech + event.samples)
+    return replace(verdicts, silence=verdicts.silence + event.samples)
 
 
 def fold_recognition(state: Session, event: Event, at: Moment) -> Session:

@@ -1,4 +1,4 @@
-"""The life of a session: opened, configured, closed or failed, and the stages that serve it.
+"""The life of a session: opened, closed or failed, and the stages that serve it.
 
 A session is open from SessionOpened until SessionClosed or SessionFailed, and then nothing of it changes.
 Ending it ends what is being generated first. A model stage that will not take the session in, or dies,
@@ -8,7 +8,6 @@ the session without server VAD.
 
 from __future__ import annotations
 
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from antiphon.events.ids import SessionId
@@ -25,15 +24,11 @@ from antiphon.events.vocabulary import (
     StageOpened,
     StageRefused,
     StageReleased,
-    TurnDetection,
     WriterOpened,
 )
 
-from .commands import CloseSession, Configure, OpenSession, OpenWriter, RecordStage
-from .refusals import InvalidValue, VoiceDetectorMissing
+from .commands import CloseSession, OpenSession, OpenWriter, RecordStage
 from .state import Session
-
-MODALITIES = (("audio",), ("text",), ("audio", "text"), ("text", "audio"))
 
 
 def open_writer(state: Session, command: OpenWriter, at: Moment) -> list[Event]:
@@ -58,42 +53,6 @@ def open_session(state: Session, command: OpenSession, at: Moment) -> list[Event
             principal=command.principal,
         )
     ]
-
-
-def configure(state: Session, command: Configure, at: Moment) -> list[Event]:
-    """Merge what was given into the configuration; all of it or nothing."""
-    detection, modalities = command.turn_detection, command.output_modalities
-    if isinstance(detection, TurnDetection) and not state.abilities.detects_voice:
-        raise VoiceDetectorMissing(
-            "this server has no voice detector: set turn_detection to null and commit yourself",
-            parameter="session.audio.input.turn_detection",
-        )
-    if modalities is not UNSET and modalities not in MODALITIES:
-        raise InvalidValue(
-            'output_modalities is ["audio"], ["text"], or both', parameter="session.output_modalities"
-        )
-    names = (
-        "instructions",
-        "voice",
-        "output_modalities",
-        "turn_detection",
-        "transcription",
-        "max_output_tokens",
-        "temperature",
-    )
-    given = {name: getattr(command, name) for name in names if getattr(command, name) is not UNSET}
-    config = replace(state.config, echo=merged(state.config.echo, command.echo), **given)
-    return [SessionConfigured(config=config, client_event=command.client_event)]
-
-
-def merged(old: dict[str, object], new: dict[str, object]) -> dict[str, object]:
-    """`new` over `old`, member by member; a list or a scalar replaces."""
-    result = dict(old)
-    for key, value in new.items():
-        before = result.get(key)
-        both = isinstance(before, dict) and isinstance(value, dict)
-        result[key] = merged(before, value) if both else value  # type: ignore[arg-type]
-    return result
 
 
 def close_session(state: Session, command: CloseSession, at: Moment) -> list[Event]:
@@ -129,7 +88,8 @@ def record_stage(state: Session, command: RecordStage, at: Moment) -> list[Event
 
 
 def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -> list[Event]:
-    """What the loss of a stage means for the session."""
+    """What the loss of a stage means for the session. A configuration that follows from it has no number of
+    its own: nobody asked for it."""
     if state.phase != "open":
         return []
     if event.stage == "model":
@@ -138,12 +98,14 @@ def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -
         return [SessionFailed(code="stage_lost", message="the model's process has ended")]
     if state.config.turn_detection is None:
         return []
+    lost = replace(state.config, turn_detection=None)
+    listening = lost.overlap and replace(lost.overlap, policy="listen_only")
     return [
         ConfigRefused(
             code="server_vad_unavailable",
             message="the voice detector is gone: commit the input yourself",
         ),
-        SessionConfigured(config=replace(state.config, turn_detection=None)),
+        SessionConfigured(config=replace(lost, overlap=listening), generation=state.generation),
     ]
 
 
@@ -153,8 +115,6 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             holding = frozenset({"model", "voice"} if abilities.detects_voice else {"model"})
             opened = replace(state, incarnation=incarnation, phase="open", holding=holding)
             return replace(opened, abilities=abilities, config=config)
-        case SessionConfigured(config=config):
-            return replace(state, config=config)
         case SessionClosed() | SessionFailed():
             return replace(state, phase="closed")
         case WriterOpened(writer_epoch=epoch, boot=boot):

@@ -33,7 +33,7 @@ from antiphon.events.vocabulary import (
     WriterOpened,
 )
 
-from .commands import AcknowledgePlayback, AppendAudio, ReportSent, TruncateItem
+from .commands import AcknowledgePlayback, ReportSent, TruncateItem
 from .heard import is_playing, playing_ms
 from .refusals import InvalidValue, ItemNotFound, PlaybackMismatch, PlaybackNotFound
 from .state import Mark, Played, Session, put_played
@@ -52,11 +52,6 @@ def _is_decided(played: Played) -> bool:
         or played.acknowledged_ms is not None
         or (played.estimated_ms or 0) >= samples_to_ms(played.generated)
     )
-
-
-def record_sent_along(state: Session, command: AppendAudio, at: Moment) -> list[Event]:
-    """The report that travelled with the client's audio, if one did."""
-    return [] if command.sent is None else record_sent(state, command.sent, at)
 
 
 def record_sent(state: Session, command: ReportSent, at: Moment) -> list[Event]:

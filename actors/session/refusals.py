@@ -16,7 +16,6 @@
     session_update_aborted          what the update waited for failed
     model_update_unsupported        a session keeps its model
     voice_update_after_audio_unsupported    the voice has been heard
-    unsupported_turn_detection      turn detection and overlap policy contradict each other
     unsupported_native_response_options     the stage cannot do this for one response only
     response_create_without_input   nothing was said since the last answer
     text_only_turn_unsupported      the stage cannot read, and nothing was spoken
@@ -108,10 +107,6 @@ class ModelIsFixed(Refused):
 
 class VoiceWasHeard(Refused):
     code = "voice_update_after_audio_unsupported"
-
-
-class ContradictoryTurns(Refused):
-    code = "unsupported_turn_detection"
 
 
 class OptionUnsupported(Refused):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Event
 
-from . import patience
+from . import continuation, patience
 from .commands import FireTimer, TimerName
 from .playback import estimate_played_out, playout_due_ns
 from .state import Session
@@ -27,6 +27,8 @@ def timers(state: Session) -> dict[TimerName, int]:
         dues["playout"] = due
     if (due := patience.due_ns(state)) is not None:
         dues["stage"] = due
+    if state.abilities.unit_ms and (due := continuation.due_ns(state)) is not None:
+        dues["continuation"] = due
     return dues
 
 
@@ -36,5 +38,7 @@ def fire(state: Session, command: FireTimer, at: Moment) -> list[Event]:
             return list(stop_late(state, at))
         case "playout":
             return list(estimate_played_out(state, at))
+        case "continuation":
+            return continuation.go_on(state, at)
         case _:
             return patience.go_on(state, at)

@@ -4,13 +4,15 @@ One response is generated at a time. A model that hears utterances is asked (Uni
 text of every committed item is there; a model that hears continuously speaks by itself, and its first words
 create the response. Under server VAD the end of the user's speech creates the response; if one is still
 being generated (the client asked us not to interrupt), an answer is owed and created when that one ends.
+Items deferred behind an answer are answered one by one, each with what was said until then, once it has ended
+by itself; with an answer that was cancelled, or has failed, they are no longer waited for.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from antiphon.events.ids import Operation
+from antiphon.events.ids import Operation, ResponseId
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import (
     AnswerRouted,
@@ -19,24 +21,31 @@ from antiphon.events.vocabulary import (
     EffectStarted,
     EpochAdvanced,
     Event,
+    InputCleared,
     InputCommitted,
     InputTranscribed,
+    ItemRemoved,
     ModelListened,
     ResponseCreated,
     ResponseEnded,
     StageMeasured,
     StageOutputDropped,
     TextSpoken,
+    ToolCalled,
+    TurnEnded,
     UnitCompleted,
     UnitRefused,
     UnitSubmitted,
     WriterOpened,
 )
 
-from .answers import created, is_input
+from .answers import created, is_input, unanswered
 from .commands import CreateResponse
-from .refusals import ActiveResponse
+from .refusals import ActiveResponse, NothingSpoken, NothingToAnswer, OptionUnsupported
 from .state import Active, Ending, Session, Turns
+
+ONE_TIME = ("instructions", "max_output_tokens", "voice", "temperature")
+"""What may be asked for one response only, if the stage can do that."""
 
 REMEMBERED = 7
 """Finished answers, beside the latest, whose words are known when they are said again."""
@@ -45,15 +54,31 @@ REMEMBERED = 7
 def create_response(state: Session, command: CreateResponse, at: Moment) -> list[Event]:
     if state.turns.active is not None:
         raise ActiveResponse(f"response {state.turns.active.response} is still being generated")
+    for option in ONE_TIME:
+        if getattr(command, option) is not None and option not in state.abilities.response_options:
+            told = f"the stage cannot change {option} for one response only"
+            raise OptionUnsupported(told, parameter=f"response.{option}")
+    _check_input(state)
     return [created(state, command)]
 
 
-def answer_speech(state: Session, event: InputCommitted, at: Moment) -> list[Event]:
-    """The end of the user's speech asks for an answer, if the session wants that."""
+def _check_input(state: Session) -> None:
+    """Whether there is anything to answer, and of a kind that the stage can take."""
+    reads, asked = state.abilities.reads, unanswered(state)
+    spoken = any(part.kind == "input_audio" for item in asked for part in item.content)
+    if asked and not reads and not spoken:
+        raise NothingSpoken("the stage behind this session takes no text: say something")
+    if not asked and (state.config.strict or not (reads or state.streams)):
+        raise NothingToAnswer("nothing was said since the last answer")
+
+
+def answer_commit(state: Session, event: InputCommitted, at: Moment) -> list[Event]:
+    """An answer that is asked for with the commit, or by the end of speech if the session wants that."""
     detection = state.config.turn_detection
-    wanted = event.by == "voice" and detection is not None and detection.create_response
-    if not wanted or state.turns.active is not None or state.abilities.hears == "continuously":
-        return []  # an answer that is owed is counted by the fold
+    by_voice = event.by == "voice" and detection is not None and detection.create_response
+    wanted = by_voice or event.outcome == "asked"
+    if not wanted or state.turns.active is not None or state.streams:
+        return []  # an answer that is owed is counted by the fold; one in a stream begins by itself
     return [created(state, CreateResponse())]
 
 
@@ -64,7 +89,19 @@ def ask_model(state: Session, event: ResponseCreated | InputTranscribed, at: Mom
         return []
     if isinstance(event, ResponseCreated) and not event.asked:
         return []
+    if state.unit and _is_spoken_to(state):
+        return []
     return [UnitSubmitted(work="speak", fence=state.fence, response=active.response)]
+
+
+def _is_spoken_to(state: Session) -> bool:
+    """Whether the question is in the units of the input, and the stage need not be asked beside them."""
+    return bool(state.units.wanted) or not state.abilities.reads or (state.streams and not _is_written(state))
+
+
+def _is_written(state: Session) -> bool:
+    last = state.entries[-2].item if len(state.entries) > 1 else None
+    return last is not None and any(part.kind == "input_text" for part in last.content)
 
 
 def start_effect(state: Session, event: UnitSubmitted, at: Moment) -> list[Event]:
@@ -89,6 +126,8 @@ def fail_interrupted(state: Session, event: WriterOpened, at: Moment) -> list[Ev
 
 
 def answer_owed(state: Session, event: ResponseEnded, at: Moment) -> list[Event]:
+    if state.turns.deferred:
+        return [created(state, CreateResponse(), answers=state.turns.deferred[0])]
     if not state.turns.owed or event.reason in ("session_closed", "turn_detected"):
         return []  # a user who breaks in is answered once he has finished
     return [created(state, CreateResponse())]
@@ -101,10 +140,35 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
     turns = state.turns
     match event:
         case ResponseCreated(response=response, item=item, fence=fence, modalities=modalities):
-            active = Active(response, item, fence, modalities, event.instructions, event.max_output_tokens)
-            return replace(state, turns=replace(turns, active=active, owed=False))
-        case ResponseEnded(response=response) if turns.active and turns.active.response == response:
-            return replace(state, turns=replace(turns, active=None))
+            active = Active(
+                response,
+                item,
+                fence,
+                modalities,
+                event.instructions,
+                event.max_output_tokens,
+                voice=event.voice,
+                temperature=event.temperature,
+                answers=event.answers,
+            )
+            left = tuple(one for one in turns.deferred if one != event.answers)
+            owed = turns.owed and event.answers is not None
+            return replace(state, turns=replace(turns, active=active, owed=owed, deferred=left))
+        case ResponseEnded(response=response, outcome=outcome) if _is_active(turns, response):
+            left = turns.deferred if outcome in ("completed", "incomplete") else ()
+            return replace(state, turns=replace(turns, active=None, deferred=left))
+        case InputCommitted(outcome="deferred", item=item):
+            return replace(state, turns=replace(turns, deferred=(*turns.deferred, item)))
+        case InputCleared() if turns.deferred:
+            return replace(state, turns=replace(turns, deferred=()))
+        case ItemRemoved(item=item) if item in turns.deferred:
+            left = tuple(one for one in turns.deferred if one != item)
+            return replace(state, turns=replace(turns, deferred=left))
+        case ToolCalled(item=item) if turns.active is not None:
+            calling = replace(turns.active, calls=(*turns.active.calls, item))
+            return replace(state, turns=replace(turns, active=calling))
+        case TurnEnded():
+            return replace(state, turns=replace(turns, ended=turns.ended + 1))
         case InputCommitted(by="voice") if turns.active is not None and _wants_answer(state):
             return replace(state, turns=replace(turns, owed=True))
         case UnitSubmitted(work="speak") if turns.active is not None:
@@ -133,6 +197,10 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return state
 
 
+def _is_active(turns: Turns, response: ResponseId) -> bool:
+    return turns.active is not None and turns.active.response == response
+
+
 def fold_outputs(state: Session, event: Event, at: Moment) -> Session:
     """Which stage outputs the log already holds."""
     match event:
@@ -142,12 +210,22 @@ def fold_outputs(state: Session, event: Event, at: Moment) -> Session:
             | AnswerRouted(operation=operation, index=index)
             | StageMeasured(operation=operation, index=index)
             | StageOutputDropped(operation=operation, index=index)
+            | ToolCalled(operation=operation, index=index)
+            | TurnEnded(operation=operation, index=index)
         ):
-            return replace(state, turns=_advanced(state.turns, operation, index, at))
-        case ModelListened(operation=operation) if operation is not None:
-            return replace(state, turns=_advanced(state.turns, operation, 0, at))
+            return _heard_of(state, operation, index, at)
+        case ModelListened(operation=operation, index=index) if operation is not None:
+            return _heard_of(state, operation, index, at)
         case _:
             return state
+
+
+def _heard_of(state: Session, operation: Operation, index: int, at: Moment) -> Session:
+    flight = state.units.flight
+    if flight is not None and flight.operation == operation:
+        heard = replace(flight, next_index=max(flight.next_index, index + 1))
+        return replace(state, units=replace(state.units, flight=heard))
+    return replace(state, turns=_advanced(state.turns, operation, index, at))
 
 
 def _advanced(turns: Turns, operation: Operation, index: int, at: Moment) -> Turns:
@@ -180,4 +258,4 @@ def _finished(state: Session, operation: Operation) -> Turns:
 
 def _wants_answer(state: Session) -> bool:
     detection = state.config.turn_detection
-    return detection is not None and detection.create_response and state.abilities.hears == "utterances"
+    return detection is not None and detection.create_response and not state.streams

@@ -78,6 +78,7 @@ class ModelListened(Event, frozen=True, kw_only=True):
 
     ancillary: ClassVar[bool] = True
     operation: Operation | None = None
+    index: int = 0
     reason: str = "model_listen"
     response: ResponseId | None = None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from antiphon.actors.session.life import merged
+from antiphon.actors.session.configuration import merged
 from antiphon.events.vocabulary import Config
 
 from .capabilities import capabilities

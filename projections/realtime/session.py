@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from antiphon.actors.session.life import merged
+from antiphon.actors.session.configuration import merged
 from antiphon.events.ids import SessionId
 from antiphon.events.units import SAMPLE_RATE
 from antiphon.events.vocabulary import Config

@@ -31,6 +31,10 @@ class Books:
         self.endings: list[int] = []
         self.pieces: dict[int, int] = {}
         """Input not yet answered by a continuously hearing model: seq and where it ends."""
+        self.units: dict[int, v.UnitSubmitted] = {}
+        self.proposed: list[int] = []
+        """Generations of the configurations that are not settled, and whether the first was put to the stage."""
+        self.put = False
         self.appended = 0
         self.scored = 0
 
@@ -44,7 +48,20 @@ class Books:
         self.opened = event
         self.detecting = event.config.turn_detection is not None
 
+    def _ConfigProposed(self, event: v.ConfigProposed, seq: int) -> None:
+        self.proposed.append(event.generation)
+
+    def _ConfigRefused(self, event: v.ConfigRefused, seq: int) -> None:
+        self._settled(event.generation)
+
+    def _settled(self, generation: int | None) -> None:
+        if self.proposed and self.proposed[0] == generation:
+            self.put = False
+        if generation in self.proposed:
+            self.proposed.remove(generation)
+
     def _SessionConfigured(self, event: v.SessionConfigured, seq: int) -> None:
+        self._settled(event.generation)
         before, self.detecting = self.detecting, event.config.turn_detection is not None
         if before != self.detecting:
             self.scored = max(self.scored, self.appended)
@@ -64,7 +81,8 @@ class Books:
 
     def _InputAppended(self, event: v.InputAppended, seq: int) -> None:
         self.appended = event.until_sample
-        self.pieces[seq] = event.until_sample
+        if self.opened is not None and not self.opened.abilities.unit_ms:
+            self.pieces[seq] = event.until_sample
 
     def _VoiceScored(self, event: v.VoiceScored, seq: int) -> None:
         self.scored = max(self.scored, event.until_sample)
@@ -83,6 +101,9 @@ class Books:
     def _InputCommitted(self, event: v.InputCommitted, seq: int) -> None:
         if event.by == "client":
             self.scored = max(self.scored, self.appended)
+        if event.outcome in ("silence", "acknowledgement"):
+            self._forget_uncommitted(but="")
+            return
         self._forget_uncommitted(but=event.item)
         self.committed.add(event.item)
 
@@ -98,11 +119,18 @@ class Books:
             self.recognitions[seq] = event
         elif event.work == "turn":
             self.endings.append(seq)
+        elif event.work == "unit":
+            assert not self.units, "two units at a time"
+            self.units[seq] = event
+        elif event.work == "configure":
+            assert not self.units, "a configuration overtakes a unit"
+            self.put = True
         else:
             self.speaking[seq] = event
 
     def _UnitCompleted(self, event: Any, seq: int) -> None:
         self.recognitions.pop(event.operation, None)
+        self.units.pop(event.operation, None)
         if event.operation in self.endings:
             self.endings.remove(event.operation)
 
@@ -123,6 +151,7 @@ class Books:
     def _EpochAdvanced(self, event: v.EpochAdvanced, seq: int) -> None:
         self.endings.clear()
         self.pieces.clear()
+        self.units.clear()
 
     def _heard_up_to(self, event: Any, seq: int) -> None:
         if event.operation in self.pieces:
@@ -154,6 +183,11 @@ class Books:
             asked.add(("hear again", "model", min(self.pieces)))
         asked |= {("recognise", op, u.from_sample, u.until_sample) for op, u in self.recognitions.items()}
         asked |= {("end turn", op) for op in self.endings}
+        asked |= {
+            ("unit", op, unit.from_sample, unit.until_sample, unit.silence, unit.final)
+            for op, unit in self.units.items()
+        }
+        asked |= {("configure", self.proposed[0])} if self.put else set()
         return asked | {("answer", op) for op in self.speaking if op not in self.started}
 
 
@@ -172,6 +206,10 @@ def _name(effect: e.Effect, books: Books) -> tuple[Any, ...]:
             return ("hear again", "model", min(piece for piece in books.pieces if piece > after))
         case e.Recognise(operation, _, start, until):
             return ("recognise", operation, start, until)
+        case e.SubmitUnit(operation, _, start, until, silence, final):
+            return ("unit", operation, start, until, silence, final)
+        case e.ProposeConfig(_, generation, _):
+            return ("configure", generation)
         case e.EndTurn(operation):
             return ("end turn", operation)
         case e.Answer(operation):

@@ -1,0 +1,94 @@
+"""Commits: what becomes of the open input when the client, or the end of speech, says that it is over.
+
+    nothing there                            refused; so is a commit behind a unit that failed
+    nothing was said                         `silence`: not an entry, not given to anybody; the model listens
+    a short word over an answer              `acknowledgement`: not an entry, nothing comes of it
+    more than that over an answer            `deferred`: answered once that answer has ended by itself
+    an answer is wanted, and nobody speaks   `asked`
+    none is wanted                           `kept` until somebody asks
+
+An answer is wanted if the commit says so, or else if the session answers by itself (`auto_response`). Nothing
+can be deferred, nor be a mere acknowledgement, where input streams: the model has heard it already, and
+decides for itself. Overlaps count only where they are decided (`config.overlap`). A commit takes the last
+five minutes at most: a microphone may stay open for hours between two commits.
+"""
+
+from __future__ import annotations
+
+from antiphon.events.ids import ItemId
+from antiphon.events.units import SAMPLE_RATE, Moment, Samples, ms_to_samples
+from antiphon.events.vocabulary import (
+    CommitOutcome,
+    Event,
+    InputCommitted,
+    ModelListened,
+    SpeechStopped,
+)
+
+from .commands import CommitInput
+from .refusals import Backpressure, CommitAborted, NothingToCommit
+from .state import LONGEST_UTTERANCE, Session
+
+SHORTEST_COMMIT = ms_to_samples(100)
+MOST_DEFERRED = 4
+"""Items that may wait for the answer under way to end."""
+
+
+def commit_input(state: Session, command: CommitInput, at: Moment) -> list[Event]:
+    buffer, voice = state.buffer, state.voice
+    _check(state, command)
+    outcome = _outcome(state, command)
+    if outcome == "deferred" and len(state.turns.deferred) >= MOST_DEFERRED:
+        raise Backpressure(f"{MOST_DEFERRED} items wait already for the answer to end")
+    item = voice.speaking or ItemId(state.new_id("item"))
+    began = buffer.open_from if voice.speaking is None else voice.item_from
+    committed = InputCommitted(
+        item=item,
+        from_sample=Samples(max(began, buffer.appended - LONGEST_UTTERANCE)),
+        until_sample=Samples(buffer.appended),
+        by="client",
+        previous=state.last_item,
+        outcome=outcome,
+        client_event=command.client_event if state.abilities.unit_ms else None,
+    )
+    return [committed, ModelListened(reason="silence_or_noise")] if outcome == "silence" else [committed]
+
+
+def _check(state: Session, command: CommitInput) -> None:
+    there = state.buffer.appended - state.buffer.open_from
+    if command.any_length:
+        if not there:
+            raise NothingToCommit("there is no uncommitted audio")
+    elif there < SHORTEST_COMMIT:
+        held = there * 1000 // SAMPLE_RATE
+        raise NothingToCommit(f"buffer too small: at least 100 ms of audio are needed, {held} ms are there")
+    if state.units.broken:
+        raise CommitAborted("input before the commit did not reach the stage: say more, or clear it")
+
+
+def _outcome(state: Session, command: CommitInput) -> CommitOutcome:
+    active, overlap, said = state.turns.active, state.config.overlap, state.verdicts
+    if command.speech is False or (command.speech is None and said.silence and not said.speech):
+        return "silence"
+    if active is not None and overlap is not None and not state.streams:
+        if said.over_ms and said.over_ms <= overlap.short_ack_ms:
+            return "acknowledgement"
+        if command.respond is not False and (said.over_ms or command.respond or state.config.auto_response):
+            return "deferred"
+    wanted = state.config.auto_response if command.respond is None else command.respond
+    return "asked" if wanted and (active is None or state.streams) else "kept"
+
+
+def commit_speech(state: Session, event: SpeechStopped, at: Moment) -> list[Event]:
+    """The end of speech commits what was said; where answers come by themselves it is only reported."""
+    if state.streams and state.config.auto_response:
+        return []
+    return [
+        InputCommitted(
+            item=event.item,
+            from_sample=Samples(state.voice.item_from),
+            until_sample=event.until_sample,
+            by="voice",
+            previous=state.last_item,
+        )
+    ]
