@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from antiphon.actors.session.heard import full_text, heard_text
+from antiphon.actors.session.heard import full_text, heard_text, is_playing
 from antiphon.actors.session.playback import move
 from antiphon.actors.session.state import Played
 from antiphon.events import vocabulary as v
@@ -41,7 +41,7 @@ def slices(samples: int) -> list[int]:
 
 
 def created(view: View, stored: Stored, event: v.ResponseCreated) -> tuple[View, Shown]:
-    played = Played(event.response, event.item, audible="audio" in event.modalities)
+    played = Played(event.response, event.item, "audio" in event.modalities, view.config.playback)
     answer = Answer(event, played, view.output)
     state = "assistant_generating"
     view = replace(view, speaking=answer, turn=event.fence.turn, turn_state=state)
@@ -170,7 +170,7 @@ def ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Sho
         shown += told(event.reason, event.message or "the answer failed")
     shown += _tail(view, answer, event)
     shown += _closing(view, answer, event, stored.at.mono_ns)
-    playing = answer.is_playing and event.outcome != "cancelled"
+    playing = is_playing(answer.played) and event.outcome != "cancelled"
     state = "assistant_playing" if playing else "idle"
     if view.turn_state != "assistant_generating":
         state = view.turn_state

@@ -16,6 +16,7 @@ CODES: dict[str, str | None] = {
     "invalid_value": "bad_event",
     "item_exists": "bad_event",
     "nested_too_deeply": "bad_event",
+    "response_unknown": None,
     "unsupported_content": "unsupported",
 }
 """Where the dialect has a name of its own for what the core or the edge calls otherwise; None: it keeps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from antiphon.actors.session.heard import heard_text
+from antiphon.actors.session.heard import heard_text, is_playing
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
 
@@ -16,8 +16,7 @@ def acknowledged(view: View, stored: Stored, event: v.PlaybackAcknowledged) -> t
     view, answer = moved(view, event)
     if answer is None:
         return view, []
-    answer = replace(answer, played_ms=max(answer.played_ms, event.played_ms or event.heard_ms))
-    view = _at_rest(put(view, answer), answer)
+    view = _at_rest(view, answer)
     return view, [_acknowledgement(view, stored, answer, truncate=False)]
 
 
@@ -78,7 +77,7 @@ def sent(view: View, stored: Stored, event: v.FramesSent) -> tuple[View, Shown]:
 
 def _at_rest(view: View, answer: Answer) -> View:
     """Nobody speaks once what was said has been heard."""
-    if view.turn_state == "assistant_playing" and view.latest == answer and not answer.is_playing:
+    if view.turn_state == "assistant_playing" and view.latest == answer and not is_playing(answer.played):
         return replace(view, turn_state="idle")
     return view
 
@@ -86,9 +85,9 @@ def _at_rest(view: View, answer: Answer) -> View:
 def epoch_advanced(view: View, stored: Stored, event: v.EpochAdvanced) -> tuple[View, Shown]:
     """Nothing of the old epoch is shown from here on, but the end of its answer."""
     view = replace(view, epoch=event.next.epoch, turn=event.next.turn)
-    answer = view.latest
-    if answer is not None:
-        view = put(view, replace(answer, played=replace(answer.played, interrupted=True)))
+    for answer in view.last_two:
+        if answer.played.generated or not answer.played.ended:  # else nothing of it was still to be heard
+            view = put(view, replace(answer, played=replace(answer.played, interrupted=True)))
     speaks = view.turn_state in ("assistant_playing", "assistant_generating")
     return (replace(view, turn_state="idle") if speaks else view), []
 
@@ -98,5 +97,4 @@ def output_cleared(view: View, stored: Stored, event: v.OutputCleared) -> tuple[
     view, answer = moved(view, event)
     if answer is None:
         return view, []
-    answer = replace(answer, played=replace(answer.played, interrupted=True))
-    return _at_rest(put(view, answer), answer), [(f.OutputCleared, answer.scope)]
+    return _at_rest(view, answer), [(f.OutputCleared, answer.scope)]

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from antiphon.actors.session.heard import heard_ms
 from antiphon.actors.session.playback import move
 from antiphon.actors.session.state import Played
 from antiphon.events import vocabulary as v
@@ -25,8 +26,8 @@ class Answer(Struct, frozen=True, gc=False):
     """A response as far as it was shown.
 
     `format` is that of its audio. `voiced`: response.speak was said. `marked` counts the characters whose
-    place in the audio was told. `played_ms` is what the client says it played. `calls` are its function
-    calls, as items. `turn_over`: the model ended its turn with what follows.
+    place in the audio was told. `calls` are its function calls, as items. `turn_over`: the model ended its
+    turn with what follows.
     """
 
     created: v.ResponseCreated
@@ -34,7 +35,6 @@ class Answer(Struct, frozen=True, gc=False):
     format: Format
     voiced: bool = False
     marked: int = 0
-    played_ms: int = 0
     calls: tuple[f.Json, ...] = ()
     turn_over: bool = False
 
@@ -51,18 +51,11 @@ class Answer(Struct, frozen=True, gc=False):
 
     @property
     def cursors(self) -> f.Cursors:
+        """As far as anybody has said: nothing is estimated here."""
         played = self.played
-        generated = samples_to_ms(played.generated)
-        told = max(played.acknowledged_ms or 0, played.estimated_ms or 0)
-        heard = min(told if played.cap_ms is None else played.cap_ms, generated)
-        return f.Cursors(generated, samples_to_ms(played.sent), max(self.played_ms, heard), heard)
-
-    @property
-    def is_playing(self) -> bool:
-        """Whether audio was sent that nobody has heard yet, as far as anybody said."""
-        cursors = self.cursors
-        unheard = cursors.sent_ms > cursors.committed_ms
-        return unheard and self.played.cap_ms is None and not self.played.interrupted
+        heard = heard_ms(played, 0)
+        most = max(played.played_ms, heard)
+        return f.Cursors(samples_to_ms(played.generated), samples_to_ms(played.sent), most, heard)
 
 
 class View(Struct, frozen=True, gc=False):
@@ -96,6 +89,11 @@ class View(Struct, frozen=True, gc=False):
     @property
     def latest(self) -> Answer | None:
         return self.speaking or (self.ended[-1] if self.ended else None)
+
+    @property
+    def last_two(self) -> tuple[Answer, ...]:
+        """The answers of which anything may still be heard."""
+        return self.ended[-2:] if self.speaking is None else (*self.ended[-1:], self.speaking)
 
 
 def put(view: View, answer: Answer) -> View:

@@ -13,7 +13,7 @@ from antiphon.actors.session import commands as c
 from antiphon.events.vocabulary import Config
 from antiphon.projections.duplex.capabilities import LARGEST_FRAME
 from antiphon.projections.duplex.formats import INPUT, Format, input_format
-from antiphon.web.realtime.undecodable import Undecodable, client_event_of, explain
+from antiphon.web.realtime.undecodable import Undecodable, nested_too_deeply, unreadable
 from antiphon.web.wishes import AskItem, Beat, Wish
 
 from . import asking, formats, hints, signals
@@ -69,11 +69,11 @@ class DuplexDecoder:
                 rest = {key: value for key, value in members.items() if key not in ("type", "event_id")}
                 frame = replace(frame, session=rest)
         except msgspec.DecodeError as error:
-            raise _unreadable(text, error) from error
+            raise unreadable(text, error, untyped="invalid_type") from error
         except UnicodeEncodeError as error:
             raise Undecodable("invalid_json", "the frame is not valid UTF-8") from error
         except RecursionError as error:
-            raise Undecodable("nested_too_deeply", "the frame's values are nested too deeply") from error
+            raise nested_too_deeply() from error
         return frame
 
     def wishes(self, frame: f.ClientFrame) -> list[Wish]:
@@ -92,7 +92,7 @@ class DuplexDecoder:
         try:
             return _WISHES[f.KINDS[type(frame)]](self, frame)
         except RecursionError as error:
-            raise Undecodable("nested_too_deeply", "the frame's values are nested too deeply") from error
+            raise nested_too_deeply() from error
 
     def flush(self) -> list[Wish]:
         return [*self._collector.flush()]
@@ -169,17 +169,6 @@ def _ends(frame: f.ClientFrame) -> bool:
     if isinstance(frame, f.ItemCreate):
         return any(part.audio is not None for part in frame.item.content)
     return isinstance(frame, f.Commit)
-
-
-def _unreadable(text: str, error: msgspec.DecodeError) -> Undecodable:
-    kind, client_event = client_event_of(text)
-    if not isinstance(error, msgspec.ValidationError):
-        return explain(error, None)
-    if not isinstance(kind, str):
-        return Undecodable("invalid_type", "a frame is an object with a string `type`", "type", client_event)
-    if "Invalid value" in str(error) and "`$.type`" in str(error):
-        return Undecodable("unknown_event", f"there is no event of type {kind[:80]!r}", "type", client_event)
-    return explain(error, client_event)
 
 
 def _one(build: Callable[[Any], Wish]) -> Callable[[DuplexDecoder, Any], list[Wish]]:

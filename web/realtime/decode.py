@@ -20,7 +20,7 @@ from antiphon.web.wishes import AskItem, Wish
 
 from . import frames as f
 from .session import configure, tokens
-from .undecodable import Undecodable, client_event_of, explain
+from .undecodable import Undecodable, nested_too_deeply, unreadable
 
 LARGEST_FRAME = 15 * 1024 * 1024
 COLLECTED = SAMPLE_RATE * 80 // 1000 * BYTES_PER_SAMPLE
@@ -53,11 +53,11 @@ class RealtimeDecoder:
         try:
             return _decoder.decode(text)
         except msgspec.DecodeError as error:
-            raise _unreadable(text, error) from error
+            raise unreadable(text, error, untyped="invalid_json") from error
         except UnicodeEncodeError as error:
             raise Undecodable("invalid_json", "the frame is not valid UTF-8") from error
         except RecursionError as error:
-            raise Undecodable("nested_too_deeply", "the frame's values are nested too deeply") from error
+            raise nested_too_deeply() from error
 
     def wishes(self, frame: f.ClientEvent) -> list[Wish]:
         if type(frame) is f.Append:
@@ -71,7 +71,7 @@ class RealtimeDecoder:
         try:
             return [_WISHES[type(frame)](frame)]
         except RecursionError as error:
-            raise Undecodable("nested_too_deeply", "the frame's values are nested too deeply") from error
+            raise nested_too_deeply() from error
 
     def forget(self) -> None:
         self._held.clear()
@@ -92,17 +92,6 @@ class RealtimeDecoder:
             return [c.AppendAudio(client_event=frame.event_id, pcm=audio)]
         self._held += audio
         return self.flush() if len(self._held) >= COLLECTED else []
-
-
-def _unreadable(text: str, error: msgspec.DecodeError) -> Undecodable:
-    kind, client_event = client_event_of(text)
-    if not isinstance(error, msgspec.ValidationError):
-        return explain(error, None)
-    if not isinstance(kind, str):
-        return Undecodable("invalid_json", "a frame is an object with a string `type`", "type", client_event)
-    if "Invalid value" in str(error) and "`$.type`" in str(error):
-        return Undecodable("unknown_event", f"there is no event of type {kind[:80]!r}", "type", client_event)
-    return explain(error, client_event)
 
 
 def _item(frame: f.ItemCreate) -> c.AddItem:

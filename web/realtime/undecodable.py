@@ -72,3 +72,22 @@ def client_event_of(text: str) -> tuple[Any, str | None]:
     event = read.get("event_id")
     known = isinstance(event, str) and len(event) <= LONGEST_ID
     return read.get("type"), event if known else None
+
+
+def unreadable(text: str, error: msgspec.DecodeError, *, untyped: str) -> Undecodable:
+    """Why a whole frame could not be read. `untyped` is the code where it does not even say what it is."""
+    try:
+        kind, client_event = client_event_of(text)
+    except RecursionError:
+        return nested_too_deeply()
+    if not isinstance(error, msgspec.ValidationError):
+        return explain(error, None)
+    if not isinstance(kind, str):
+        return Undecodable(untyped, "a frame is an object with a string `type`", "type", client_event)
+    if "Invalid value" in str(error) and "`$.type`" in str(error):
+        return Undecodable("unknown_event", f"there is no event of type {kind[:80]!r}", "type", client_event)
+    return explain(error, client_event)
+
+
+def nested_too_deeply() -> Undecodable:
+    return Undecodable("nested_too_deeply", "the frame's values are nested too deeply")
