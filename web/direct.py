@@ -7,10 +7,15 @@ finds it in its scope; where it is missing, under another server, plain ASGI doe
 
 A read brings up to 256 KiB, and that may be ten thousand frames. So it is worked on piece by piece, and when
 a client has had its turn the others have theirs.
+
+What a socket has taken cannot be taken back, and left alone the kernel takes megabytes of a client that does
+not read: half a minute of an answer that nobody wants any more. So it is given little, and the rest waits in
+the outbox: of frames up to 14 KiB kernel and transport together hold less than 64 KiB.
 """
 
 from __future__ import annotations
 
+import socket
 from asyncio import BaseTransport, TimerHandle
 from collections import deque
 from collections.abc import Callable
@@ -28,6 +33,10 @@ _END = b"\r\n\r\n"
 PIECE = 8 * 1024
 TURN_S = 0.005
 """How long one client's frames may keep the loop from everybody else (and at least a piece)."""
+KERNEL_BYTES = 24 * 1024
+"""What is asked of the kernel for what was sent. It holds about one and a half times that."""
+TRANSPORT_BYTES = 8 * 1024
+"""What the kernel does not take and the transport may hold, and a frame beyond it: then the outbox waits."""
 CLOSE_S = 5.0
 """How long a peer may take for what is still to be sent when its connection is closed."""
 
@@ -47,6 +56,10 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
+        taken: socket.socket | None = transport.get_extra_info("socket")
+        if taken is not None:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)
+        self.transport.set_write_buffer_limits(high=TRANSPORT_BYTES)
         self._watch = self.loop.call_later(CLOSE_S, self._end_for_good, False)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -29,14 +29,15 @@ from .errors import told
 from .view import Answer, Shown, View, moved
 
 SLICE = ms_to_samples(200)
+"""Of an audio delta, at 24 kHz or below; at higher rates it is as many bytes. A short frame can be taken back
+as long as it waits, and what a socket has taken cannot."""
 MOST_SLICES = 30
 """Audio deltas of one event at most: with what comes around them they are fewer than its numbers."""
 
 
-def slices(samples: int) -> list[int]:
-    """How many samples each audio delta of an event with `samples` takes: a short frame can be taken back
-    as long as it waits, and what a socket has taken cannot."""
-    size = max(SLICE, -(-samples // MOST_SLICES))
+def slices(samples: int, rate: int) -> list[int]:
+    """How many samples (at 24 kHz) each audio delta takes of an event with `samples`, sent at `rate`."""
+    size = max(SLICE * SAMPLE_RATE // max(rate, SAMPLE_RATE), -(-samples // MOST_SLICES))
     return [min(size, samples - start) for start in range(0, samples, size)]
 
 
@@ -75,7 +76,7 @@ def audio(view: View, stored: Stored, event: v.AudioSpoken) -> tuple[View, Shown
     marks, marked = _marks(begun)
     shown = [*before]
     start = event.until_sample - event.samples
-    for samples in slices(event.samples):
+    for samples in slices(event.samples, answer.format.rate):
         start += samples
         answer = replace(begun, played=replace(begun.played, generated=start), marked=marked)
         shown += _sounded(view, answer, marks)

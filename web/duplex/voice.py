@@ -40,7 +40,11 @@ class DuplexSound:
         if not isinstance(event, AudioSpoken):
             return replace(frame, delta=self._rest(frame)), self._until, response
         if published.stored.seq != self._seq:
-            self._seq, self._at, self._left = published.stored.seq, 0, deque(slices(event.samples))
+            self._seq, self._at, self._left = (
+                published.stored.seq,
+                0,
+                deque(slices(event.samples, self._rate)),
+            )
         start, self._at = self._at, self._at + self._left.popleft()
         pcm = (published.payload or b"")[start * BYTES_PER_SAMPLE : self._at * BYTES_PER_SAMPLE]
         self._until = event.until_sample - event.samples + self._at

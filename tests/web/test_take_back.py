@@ -1,0 +1,137 @@
+"""What a client does not read waits where it can be taken back: little of it is with the kernel."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import fcntl
+import json
+import socket
+import struct
+import termios
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvloop
+from websockets.asyncio.client import ClientConnection, connect
+
+from antiphon.events.ids import ResponseId, SessionId
+from antiphon.events.segments.log import SegmentLog
+from antiphon.events.vocabulary import EpochAdvanced
+from antiphon.web.direct import EXTENSION, DirectWebSocket
+from antiphon.web.outbox import Letter, Outbox
+from tests.serving import RunningServer
+
+from .test_hostile import serving
+from .wire import WAIT_S, Wire
+
+MOST = 64 * 1024
+LETTERS = 100
+PCM_24 = {"type": "pcm16", "rate": 24_000}
+AUDIO = "x" * 13_600
+"""As long as a frame with 200 ms of audio."""
+
+
+@asynccontextmanager
+async def slow_reader(port: int, path: str = "/") -> AsyncIterator[ClientConnection]:
+    """A client whose kernel takes next to nothing for it, and which reads only when asked to."""
+    small = socket.socket()
+    small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    small.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(small, ("127.0.0.1", port))
+    url = f"ws://127.0.0.1:{port}{path}"
+    async with connect(
+        url, sock=small, proxy=None, compression=None, max_queue=1, max_size=None, close_timeout=0.2
+    ) as client:
+        yield client
+
+
+class Sending:
+    """An application that sends what is put into its outbox, as an attachment does."""
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+        self.outbox = Outbox(lambda letter: self.sent.append(letter.number))
+        self.ready = asyncio.Event()
+        self.direct: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        self.direct = scope["extensions"][EXTENSION]
+        self.outbox.use(self.direct.send_now, self.direct.writable.wait)
+        self.ready.set()
+
+        async def close(code: int, reason: str) -> None:
+            await send({"type": "websocket.close", "code": code, "reason": reason})
+
+        await self.outbox.run(send, close)
+
+    def held_below(self) -> int:
+        """Bytes that the kernel and the transport have and the client has not."""
+        transport = self.direct.transport
+        kernel = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+        waiting: int = struct.unpack("i", kernel)[0] + transport.get_write_buffer_size()
+        return waiting
+
+
+async def a_cut_off_answer() -> None:
+    sending = Sending()
+    async with serving(sending, ws=DirectWebSocket) as port, slow_reader(port) as client:
+        async with asyncio.timeout(WAIT_S):
+            await sending.ready.wait()
+            for number in range(LETTERS):
+                text = json.dumps({"number": number, "delta": AUDIO}).encode()
+                sending.outbox.put(Letter(text, number, text, b"", ResponseId("r"), number))
+                assert sending.held_below() <= MOST
+            assert not sending.direct.writable.is_set()
+
+            taken_back = [letter.number for letter in sending.outbox.take_back_audio()]
+            assert sending.sent + taken_back == list(range(LETTERS))
+            assert len(taken_back) > LETTERS - 10
+            sending.outbox.put(Letter(b'{"number":"end"}', LETTERS))
+            sending.outbox.close(1000, "")
+            received = [json.loads(text)["number"] async for text in client]
+    assert received == [*sending.sent[:-1], "end"]
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_of_an_answer_that_nobody_reads_less_than_64_kib_cannot_be_taken_back(loop: Any) -> None:
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(a_cut_off_answer())
+
+
+def queued(port: int, client: int) -> int:
+    """What the server's kernel holds for the client, by the table of all connections."""
+    with open("/proc/net/tcp") as table:
+        rows = [line.split() for line in table][1:]
+    ends = f":{port:04X}", f":{client:04X}"
+    [queue] = [row[4] for row in rows if row[1].endswith(ends[0]) and row[2].endswith(ends[1])]
+    return int(queue.split(":")[0], 16)
+
+
+async def test_who_breaks_in_does_not_hear_what_he_had_not_read(echo_server: RunningServer) -> None:
+    """A minute of answer is generated, of which the client reads nothing until it has broken in."""
+    second, seconds = b"\x01\x02" * 24_000, 60
+    async with slow_reader(echo_server.port, "/v1/realtime?duplex=1") as client:
+        wire = Wire(client)
+        await wire.send({"type": "session.update", "session": {"input_audio_format": PCM_24}})
+        session = SessionId((await wire.next("session.updated"))["session"]["id"])
+        for _ in range(seconds):
+            await wire.append(second)
+        await wire.send({"type": "barge_in"})
+        mine = client.transport.get_extra_info("sockname")[1]
+        store = SegmentLog(echo_server.data, deliver=lambda answer: answer())
+
+        def has_broken_in() -> bool:
+            assert queued(echo_server.port, mine) <= MOST
+            return any(isinstance(stored.event, EpochAdvanced) for stored in store.read(session))
+
+        await asyncio.to_thread(echo_server.wait_until, has_broken_in)
+        frames = await wire.until("response.done")
+    assert frames[-1]["response"]["status"] == "cancelled"
+    audio = [frame["delta"] for frame in frames if frame["type"] == "response.output_audio.delta"]
+    heard = sum(len(base64.b64decode(delta)) for delta in audio)
+    assert heard < 2 * MOST  # what lay in both kernels, and what websockets had read ahead
