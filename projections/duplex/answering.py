@@ -25,7 +25,7 @@ from antiphon.events.units import SAMPLE_RATE, ms_to_samples, samples_to_ms
 from antiphon.projections.realtime import items
 
 from . import frames as f
-from .errors import told
+from .errors import failed
 from .view import Answer, Shown, View, moved
 
 SLICE = ms_to_samples(200)
@@ -168,7 +168,7 @@ def ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Sho
         return view, []
     shown: list[tuple[type[f.Frame], f.Json]] = []
     if event.outcome == "failed" and event.reason not in (None, "session_closed"):
-        shown += told(event.reason, event.message or "the answer failed")
+        shown += failed(event.reason, event.message or "the answer failed")
     shown += _tail(view, answer, event)
     shown += _closing(view, answer, event, stored.at.mono_ns)
     playing = is_playing(answer.played) and event.outcome != "cancelled"

@@ -148,13 +148,21 @@ RETRYABLE = frozenset(
 """The same may be asked again, later."""
 
 
-def body(code: str, message: str, param: str | None, client_event: str | None) -> f.ErrorBody | None:
-    """What an error frame says; None where the dialect says nothing."""
+def body(
+    code: str,
+    message: str,
+    param: str | None = None,
+    client_event: str | None = None,
+    *,
+    otherwise: f.ErrorType = "invalid_request_error",
+) -> f.ErrorBody | None:
+    """What an error frame says; None where the dialect says nothing. `otherwise` is the kind of a code that
+    no table can have."""
     named = CODES.get(code, code)
     if named is None:
         return None
     return f.ErrorBody(
-        type=TYPES.get(named, "invalid_request_error"),
+        type=TYPES.get(named, otherwise),
         code=named,
         message=message,
         param=param,
@@ -166,6 +174,12 @@ def body(code: str, message: str, param: str | None, client_event: str | None) -
 def told(
     code: str, message: str, param: str | None = None, client_event: str | None = None
 ) -> list[tuple[type[f.Frame], f.Json]]:
-    """The frame, as a projection's step makes it."""
+    """The error frame of a refusal, as a projection's step makes it."""
     said = body(code, message, param, client_event)
+    return [] if said is None else [(f.Error, {"error": said})]
+
+
+def failed(code: str, message: str, client_event: str | None = None) -> list[tuple[type[f.Frame], f.Json]]:
+    """The same where something failed. Stages have codes of their own."""
+    said = body(code, message, None, client_event, otherwise="server_error")
     return [] if said is None else [(f.Error, {"error": said})]

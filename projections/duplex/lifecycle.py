@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
 
+from . import errors
 from . import frames as f
-from .errors import told
 from .formats import output_format
 from .session import session_object
 from .view import Shown, View
@@ -51,11 +51,11 @@ def refused(view: View, stored: Stored, event: v.CommandRefused) -> tuple[View, 
     """Shown to whoever asked."""
     if event.attachment != view.attachment:
         return view, []
-    return view, told(event.code, event.message, event.parameter, event.client_event)
+    return view, errors.told(event.code, event.message, event.parameter, event.client_event)
 
 
 def config_refused(view: View, stored: Stored, event: v.ConfigRefused) -> tuple[View, Shown]:
-    return view, told(event.code, event.message, None, event.client_event)
+    return view, errors.failed(event.code, event.message, event.client_event)
 
 
 def without_stage(view: View, stored: Stored, event: v.StageRefused | v.StageLost) -> tuple[View, Shown]:
@@ -66,11 +66,11 @@ def without_stage(view: View, stored: Stored, event: v.StageRefused | v.StageLos
         code, message = "stage_lost", "the model's process has ended"
     else:
         code, message = event.code, event.message
-    return replace(view, troubled=code), told(code, message)
+    return replace(view, troubled=code), errors.failed(code, message)
 
 
 def failed(view: View, stored: Stored, event: v.SessionFailed) -> tuple[View, Shown]:
-    trouble = [] if view.troubled == event.code else told(event.code, event.message)
+    trouble = [] if view.troubled == event.code else errors.failed(event.code, event.message)
     view, closing = _ended(view, event.code)
     return view, [*trouble, closing]
 

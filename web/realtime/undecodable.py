@@ -61,12 +61,8 @@ def explain(error: msgspec.DecodeError, client_event: str | None, prefix: str = 
     return Undecodable(code, message, path, client_event)
 
 
-def client_event_of(text: str) -> tuple[Any, str | None]:
+def _client_event_of(read: Any) -> tuple[Any, str | None]:
     """`type` and `event_id` of a frame that could not be read as what it says it is."""
-    try:
-        read = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return None, None
     if not isinstance(read, dict):
         return None, None
     event = read.get("event_id")
@@ -75,11 +71,15 @@ def client_event_of(text: str) -> tuple[Any, str | None]:
 
 
 def unreadable(text: str, error: msgspec.DecodeError, *, untyped: str) -> Undecodable:
-    """Why a whole frame could not be read. `untyped` is the code where it does not even say what it is."""
+    """Why a whole frame could not be read. `untyped` is the code of JSON that does not say what it is."""
+    read = None
     try:
-        kind, client_event = client_event_of(text)
+        read = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        untyped = "invalid_json"
     except RecursionError:
         return nested_too_deeply()
+    kind, client_event = _client_event_of(read)
     if not isinstance(error, msgspec.ValidationError):
         return explain(error, None)
     if not isinstance(kind, str):
