@@ -62,12 +62,18 @@ class ScriptedSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScriptedEngine:
-    """Follows `script` if given one (tests: the clock stands still), else the settings (the clock runs)."""
+    """Follows `script` if given one (tests: the clock stands still, unless it `runs`), else the settings
+    (the clock runs)."""
 
     def __init__(
-        self, settings: dict[str, Any] | None = None, *, progress: object = None, script: Script | None = None
+        self,
+        settings: dict[str, Any] | None = None,
+        *,
+        progress: object = None,
+        script: Script | None = None,
+        runs: bool = False,
     ) -> None:
-        self._runs = script is None
+        self._runs = runs or script is None
         if script is None:
             try:
                 chosen = msgspec.convert(settings or {}, ScriptedSettings)
@@ -81,6 +87,7 @@ class ScriptedEngine:
         self._counts: dict[tuple[SessionId, str], int] = {}
         self._changed = threading.Condition()
         self._stopped = False
+        self._dead = False
         self.calls: list[tuple[str, Fence]] = []
         """What was asked, in order: (method, fence). For tests; kept only while the clock is theirs."""
         self.configs: list[dict[str, Any]] = []
@@ -92,6 +99,7 @@ class ScriptedEngine:
             threading.Thread(target=self._run, name="scripted-clock", daemon=True).start()
 
     def open(self, fence: Fence, config: dict[str, Any]) -> Pending:
+        self._check(config)
         self._epochs[fence.session] = fence.epoch
         return self._called("open", fence)
 
@@ -108,6 +116,7 @@ class ScriptedEngine:
     def configure(self, fence: Fence, config: dict[str, Any]) -> Pending:
         if not self._runs:
             self.configs.append(config)
+        self._check(config)
         return self._called("configure", fence)
 
     def cancel(self, fence: Fence, next_fence: Fence) -> None:
@@ -126,6 +135,10 @@ class ScriptedEngine:
             self._stopped = True
             self._changed.notify()
 
+    def die(self) -> None:
+        """Whatever is called next finds the engine dead."""
+        self._dead = True
+
     def advance(self, ms: int) -> None:
         """Move the clock and say what is due by then."""
         until = self._timeline.now_ms + ms
@@ -136,6 +149,11 @@ class ScriptedEngine:
         if not self._runs:
             self.calls.append((method, fence))
 
+    def _check(self, config: dict[str, Any]) -> None:
+        voices, voice = self._script.voices, config.get("voice", "")
+        if voices and voice and voice not in voices:
+            raise EngineRefused("no_voice", f"no voice {voice!r}; there are {', '.join(voices)}")
+
     def _nth(self, kind: Asked, session: SessionId) -> int:
         nth = self._counts[session, kind] = self._counts.get((session, kind), 0) + 1
         return nth
@@ -143,7 +161,7 @@ class ScriptedEngine:
     def _called(self, kind: Asked, fence: Fence) -> Pending:
         """Open, configure, close: done at once, later, or not at all."""
         self._note(kind, fence)
-        reply = self._script.reply(kind, self._nth(kind, fence.session)) or Reply(to=kind)
+        reply = self._script.reply(kind, self._nth(kind, fence.session)) or Reply(to=kind, dies=self._dead)
         error = _error(reply)
         if reply.takes_ms == 0:
             if error is not None:
@@ -157,7 +175,7 @@ class ScriptedEngine:
     def _asked(self, kind: Asked, command: Work) -> None:
         self._note(kind, command.fence)
         nth = self._nth(kind, command.fence.session)
-        reply = self._script.reply(kind, nth, command)
+        reply = Reply(to=kind, dies=True) if self._dead else self._script.reply(kind, nth, command)
         if reply is None:
             return
         error = _error(reply)

@@ -80,6 +80,8 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     confirms_config: bool = False
     keeps_state: bool = False
     response_options: tuple[str, ...] = RESPONSE_OPTIONS
+    voices: tuple[str, ...] = ()
+    """A configuration with another voice is refused; empty: any will do."""
 
     def reply(self, to: Asked, nth: int, command: Work | None = None) -> Reply | None:
         """The reply to the nth such call: the one made for it, else the general one."""
