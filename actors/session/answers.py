@@ -51,11 +51,11 @@ def created(
 
 
 def is_input(state: Session, operation: Operation) -> bool:
-    """Whether a continuously hearing stage still owes something for that piece of input."""
+    """Whether a stage that is given every piece of input still owes something for that one."""
     if any(recognition.operation == operation for recognition in state.input.recognitions):
         return False
-    continuous = state.abilities.hears == "continuously"
-    return continuous and state.turns.listened < operation <= state.buffer.submitted
+    in_pieces = state.abilities.hears == "continuously" and not state.abilities.unit_ms
+    return in_pieces and state.turns.listened < operation <= state.buffer.submitted
 
 
 def unanswered(state: Session) -> list[Item]:

@@ -16,7 +16,7 @@ five minutes at most: a microphone may stay open for hours between two commits.
 from __future__ import annotations
 
 from antiphon.events.ids import ItemId
-from antiphon.events.units import SAMPLE_RATE, Moment, Samples, ms_to_samples
+from antiphon.events.units import SAMPLE_RATE, Moment, Samples, ms_to_samples, samples_to_ms
 from antiphon.events.vocabulary import (
     CommitOutcome,
     Event,
@@ -71,7 +71,7 @@ def _outcome(state: Session, command: CommitInput) -> CommitOutcome:
     if command.speech is False or (command.speech is None and said.silence and not said.speech):
         return "silence"
     if active is not None and overlap is not None and not state.streams:
-        if said.over_ms and said.over_ms <= overlap.short_ack_ms:
+        if said.over_ms and max(said.over_ms, samples_to_ms(said.speech)) <= overlap.short_ack_ms:
             return "acknowledgement"
         if command.respond is not False and (said.over_ms or command.respond or state.config.auto_response):
             return "deferred"

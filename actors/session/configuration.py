@@ -118,7 +118,7 @@ def merged(old: dict[str, object], new: dict[str, object]) -> dict[str, object]:
 
 def settle(state: Session, command: RecordStage, at: Moment) -> list[Event]:
     """The stage took the configuration, or would not. What it says twice, or of another one, is nothing."""
-    asked = state.proposals[0] if state.proposals else None
+    asked = state.proposals[0] if state.proposals and state.phase == "open" else None
     if asked is None or asked.operation is None or asked.generation != command.generation:
         return []
     if command.what == "configured":

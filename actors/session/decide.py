@@ -197,7 +197,8 @@ def decide(state: Session, command: commands.Command, at: Moment) -> Decision:
         raise SessionOver("the session has ended")
     at = _not_before(state, at, command.boot if isinstance(command, commands.OpenWriter) else state.boot)
     happened = CASES[type(command)](state, command, at)
-    plain = len(happened) == 1 and not state.abilities.unit_ms
+    able = state.abilities
+    plain = len(happened) == 1 and not able.unit_ms and not able.confirms_config
     alone = _settle_alone(state, happened[0], at) if plain else None
     return alone or settle(state, happened, at)
 

@@ -131,9 +131,11 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             moved = replace(
                 state.buffer, appended=until, last_mono_ns=at.mono_ns, submitted=Operation(state.seq)
             )
-            if event.speech is None:
-                return replace(state, buffer=moved)
-            return replace(state, buffer=moved, verdicts=_judged(state.verdicts, event))
+            if event.speech is not None:
+                state = replace(state, verdicts=_judged(state.verdicts, event))
+            if state.units.broken:  # the client has said more: a fresh chain
+                state = replace(state, units=replace(state.units, broken=False))
+            return replace(state, buffer=moved)
         case InputCleared(until_sample=until):
             return replace(
                 state,

@@ -107,9 +107,9 @@ class Held(Struct, frozen=True, gc=False):
 class Units(Struct, frozen=True, gc=False):
     """Where a stage that hears in units stands. See units.py and continuation.py for how it moves.
 
-    Input up to `given` was given, or never will be; nothing of the open input before `floor` is. `void` is
-    the unit that a cancel overtook, until the next one is given. Held audio up to `wanted` belongs to the
-    answer under way. `broken`: a unit failed, and nothing is given before the client says more.
+    Input up to `given` was given, and nothing of the open input before `floor` will be. `void` is the unit
+    that a cancel overtook, until the next one is given. Held audio up to `wanted` belongs to the answer under
+    way. `broken`: a unit failed, and nothing is given before the client says more.
     """
 
     given: int = 0

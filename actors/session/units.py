@@ -24,7 +24,6 @@ from antiphon.events.vocabulary import (
     EpochAdvanced,
     Event,
     ImageReceived,
-    InputAppended,
     InputCleared,
     InputCommitted,
     ItemRemoved,
@@ -185,8 +184,6 @@ def fold_input(state: Session, event: Event, at: Moment) -> Session:
         return state
     units = state.units
     match event:
-        case InputAppended():
-            return replace(state, units=replace(units, broken=False)) if units.broken else state
         case ImageReceived(at_sample=sample):
             seen = (*units.images, (Seq(state.seq), int(sample)))
             return replace(state, units=replace(units, images=seen))
@@ -215,8 +212,8 @@ def _committed(state: Session, event: InputCommitted) -> Units:
 
 
 def _dropped(units: Units, until: int) -> Units:
-    """Open input before `until` is not given any more."""
-    return replace(units, given=max(units.given, until), floor=max(units.floor, until))
+    """Open input before `until` is not given any more; items that were committed before still are."""
+    return replace(units, floor=max(units.floor, until))
 
 
 def fold_answer(state: Session, event: Event, at: Moment) -> Session:

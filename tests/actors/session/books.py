@@ -32,9 +32,13 @@ class Books:
         self.pieces: dict[int, int] = {}
         """Input not yet answered by a continuously hearing model: seq and where it ends."""
         self.units: dict[int, v.UnitSubmitted] = {}
+        self.void = -1
+        """The unit that a cancel overtook, until the next one."""
         self.proposed: list[int] = []
         """Generations of the configurations that are not settled, and whether the first was put to the stage."""
         self.put = False
+        self.broken = False
+        """A unit failed, and the client has not said more."""
         self.appended = 0
         self.scored = 0
 
@@ -81,6 +85,7 @@ class Books:
 
     def _InputAppended(self, event: v.InputAppended, seq: int) -> None:
         self.appended = event.until_sample
+        self.broken = False
         if self.opened is not None and not self.opened.abilities.unit_ms:
             self.pieces[seq] = event.until_sample
 
@@ -122,6 +127,7 @@ class Books:
         elif event.work == "unit":
             assert not self.units, "two units at a time"
             self.units[seq] = event
+            self.void = -1
         elif event.work == "configure":
             assert not self.units, "a configuration overtakes a unit"
             self.put = True
@@ -135,11 +141,16 @@ class Books:
             self.endings.remove(event.operation)
 
     def _UnitRefused(self, event: v.UnitRefused, seq: int) -> None:
+        if event.operation in self.units or event.operation == self.void:
+            self.broken = True
         asked = (*self.recognitions, *self.speaking, *self.endings)
         if event.operation not in asked:  # a piece of input that a continuously hearing model failed at
             for piece in [piece for piece in self.pieces if piece <= event.operation]:
                 del self.pieces[piece]
         self._UnitCompleted(event, seq)
+
+    def _ResponseCreated(self, event: v.ResponseCreated, seq: int) -> None:
+        self.broken = False
 
     def _EffectStarted(self, event: v.EffectStarted, seq: int) -> None:
         self.started.add(event.operation)
@@ -151,6 +162,7 @@ class Books:
     def _EpochAdvanced(self, event: v.EpochAdvanced, seq: int) -> None:
         self.endings.clear()
         self.pieces.clear()
+        self.void = next(iter(self.units), self.void)
         self.units.clear()
 
     def _heard_up_to(self, event: Any, seq: int) -> None:
@@ -159,7 +171,7 @@ class Books:
                 del self.pieces[piece]
 
     _ModelListened = _TextSpoken = _AudioSpoken = _StageOutputDropped = _heard_up_to
-    _StageMeasured = _AnswerRouted = _heard_up_to
+    _StageMeasured = _AnswerRouted = _ToolCalled = _TurnEnded = _heard_up_to
 
     def _forget_uncommitted(self, *, but: str) -> None:
         for op, asked in list(self.recognitions.items()):

@@ -245,6 +245,7 @@ class Talk:
         self.effects += effects
         assert self._read == self.state
         assert named(outstanding(self.state), self._books) == self._books.open()
+        assert self.state.units.broken == self._books.broken
         return [draft.event for draft in drafts]
 
     def _written_and_read(self, draft: Draft) -> Stored:

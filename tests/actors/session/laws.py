@@ -9,10 +9,15 @@ import msgspec
 
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
+from antiphon.projections.duplex.projection import DuplexProjection
 from antiphon.projections.realtime import frames as f
 from antiphon.projections.realtime.step import View, step
 
-OF_A_RESPONSE = (v.TextSpoken, v.AudioSpoken, v.AnswerRouted, v.ResponseEnded)
+OF_A_RESPONSE = (v.TextSpoken, v.AudioSpoken, v.AnswerRouted, v.ToolCalled, v.ResponseEnded)
+
+AFTER_THE_END = (
+    v.ClientDetached, v.FramesSent, v.WriterOpened, v.StageOpened, v.StageReleased, v.StageRefused, v.StageLost,
+)  # fmt: skip
 
 
 def check_events(log: Sequence[Stored]) -> None:
@@ -23,6 +28,10 @@ def check_events(log: Sequence[Stored]) -> None:
     _audio_runs_on(log)
     _void_epochs_are_silent(log)
     _nothing_is_said_twice(log)
+    _nothing_follows_the_end(log)
+    _updates_are_settled_in_order(log)
+    _overlaps_are_decided_where_asked_for(log)
+    check_units(log)
 
 
 def _time_and_fence_never_fall(log: Sequence[Stored]) -> None:
@@ -100,10 +109,84 @@ def _audio_runs_on(log: Sequence[Stored]) -> None:
                 committed = until
 
 
-def _void_epochs_are_silent(log: Sequence[Stored]) -> None:
-    """No audio of an earlier epoch after EpochAdvanced."""
-    epoch, created = 0, {}
+def _nothing_follows_the_end(log: Sequence[Stored]) -> None:
+    over = False
     for event in (stored.event for stored in log):
+        assert not over or isinstance(event, AFTER_THE_END), f"{event} after the end"
+        over = over or isinstance(event, v.SessionClosed | v.SessionFailed)
+
+
+def _updates_are_settled_in_order(log: Sequence[Stored]) -> None:
+    """A generation is the next, it was proposed if the stage had to agree, and a refused one changes nothing."""
+    generation, waiting, able = 0, [], v.Abilities(stage="", hears="utterances")
+    for event in (stored.event for stored in log):
+        match event:
+            case v.SessionOpened(abilities=abilities):
+                able = abilities
+            case v.ConfigProposed(generation=proposed):
+                assert proposed == generation + len(waiting) + 1
+                waiting.append(proposed)
+            case v.SessionConfigured(generation=settled) if settled != generation:
+                assert settled == generation + 1
+                if able.confirms_config:
+                    assert waiting.pop(0) == settled
+                generation = settled
+            case v.ConfigRefused(generation=refused) if refused is not None:
+                waiting.remove(refused)
+
+
+def _overlaps_are_decided_where_asked_for(log: Sequence[Stored]) -> None:
+    """And whoever is let in has the word."""
+    config = v.Config()
+    for stored in log:
+        event = stored.event
+        if isinstance(event, v.SessionOpened | v.SessionConfigured):
+            config = event.config
+        if isinstance(event, v.OverlapDecided):
+            assert config.overlap is not None
+            following = log[stored.seq + 1].event if stored.seq + 1 < len(log) else None
+            assert (event.action == "barge_in") <= isinstance(following, v.EpochAdvanced)
+
+
+def check_units(log: Sequence[Stored]) -> None:
+    """Whole units, in order, each once, none while another is under way (books.py), none after a failure."""
+    size, last, broken, freed = 0, 0, False, -1
+    refused: v.UnitSubmitted | None = None
+    for seq, event in enumerate(stored.event for stored in log):
+        match event:
+            case v.SessionOpened(abilities=able):
+                size = able.unit_ms * 24
+            case v.UnitRefused(operation=operation):
+                asked = log[operation].event
+                if isinstance(asked, v.UnitSubmitted) and asked.work == "unit":
+                    broken, last = True, min(last, asked.from_sample)
+                    had_input = asked.from_sample < asked.until_sample
+                    refused = asked if had_input and freed < operation else None
+            case v.InputAppended() | v.ResponseCreated():
+                broken = False
+            case v.InputCleared() | v.ResponseEnded() | v.InputCommitted() | v.SessionConfigured():
+                freed, refused = seq, None  # what was rolled back need not be given any more
+            case v.UnitSubmitted(work="unit", from_sample=start, until_sample=until, silence=silence):
+                assert not broken, "a unit behind one that failed"
+                assert start <= until
+                assert until - start + silence == size
+                assert start >= last or start == until
+                last = max(last, until)
+                if refused is not None and start < until:
+                    assert start == refused.from_sample, "input was left out"
+                    refused = None
+
+
+def _void_epochs_are_silent(log: Sequence[Stored]) -> None:
+    """Nothing of an earlier epoch after EpochAdvanced but what says that it was dropped."""
+    epoch, created = 0, {}
+    epochs = []
+    for event in (stored.event for stored in log):
+        epochs.append(epoch)
+        if isinstance(event, v.ToolCalled | v.TurnEnded) or (
+            isinstance(event, v.ModelListened) and event.operation is not None
+        ):
+            assert epochs[event.operation] == epoch, f"{event} of a void epoch"
         if isinstance(event, v.EpochAdvanced):
             epoch = event.next.epoch
         elif isinstance(event, v.ResponseCreated):
@@ -132,6 +215,48 @@ def _nothing_is_said_twice(log: Sequence[Stored]) -> None:
                 isinstance(e, v.TextSpoken | v.AudioSpoken) and (e.operation, e.index) == key for e in between
             ), f"{key} is said twice"
             said[key] = stored.seq
+
+
+# --- duplex frames ----------------------------------------------------------------------------------------
+
+
+def check_duplex_frames(log: Sequence[Stored]) -> None:
+    """The laws of a duplex connection that the core answers for: order, one end each, joined deltas."""
+    frames = _duplex(log)
+    numbers = [frame["server_event_seq"] for frame in frames]
+    assert numbers == sorted(set(numbers))
+    said: dict[str, str] = {}
+    live: str | None = None
+    seen: set[str] = set()
+    for frame in frames:
+        match frame["type"]:
+            case "response.created":
+                assert live is None
+                live = frame["response_id"]
+                assert live not in seen
+                seen.add(live)
+                said[live] = ""
+            case "response.done":
+                assert frame["response_id"] == live
+                live = None
+            case "response.output_audio_transcript.delta":
+                assert frame["response_id"] == live
+                said[live] += frame["delta"]
+            case "response.output_audio_transcript.done":
+                assert frame["transcript"] == said[frame["response_id"]]
+            case "response.output_audio.delta":
+                assert frame["response_id"] == live
+            case "session.closed":
+                assert frame is frames[-1]
+
+
+def _duplex(log: Sequence[Stored]) -> list[dict[str, Any]]:
+    projection, shown = DuplexProjection(), []
+    view = projection.begin(1)
+    for stored in log:
+        view, frames = projection.step(view, stored)
+        shown += [wire(frame) for frame in frames]
+    return shown
 
 
 # --- frames -----------------------------------------------------------------------------------------------
