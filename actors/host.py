@@ -145,6 +145,12 @@ class SessionHost:
             transcribes=model.transcribes,
             speaks=model.speaks,
             must_not_repeat=model.must_not_repeat,
+            unit_ms=model.unit_ms,
+            sees=model.sees,
+            reads=model.reads,
+            calls_tools=model.calls_tools,
+            confirms_config=model.confirms_config,
+            response_options=model.response_options,
         )
 
     def open(
