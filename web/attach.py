@@ -117,13 +117,14 @@ class Attachment:
             self._reply(self.dialect.replies.alive(self._reply_id(), self.hosted.id))
 
     def abort(self, code: str, message: str) -> None:
-        self.dismiss(code, message, None, None)
-
-    def dismiss(self, code: str, message: str, client_event: str | None, parameter: str | None) -> None:
-        """Let the client go: one error, and the farewell."""
         self.expelled = True
-        self.refuse(code, message, client_event, parameter)
+        self.refuse(code, message, None, None)
         self.outbox.close(CLOSE_CODES.get(code, 1011), code)
+
+    def turn_away(self, code: str, message: str, client_event: str | None, parameter: str | None) -> None:
+        """No session opens for this client: one error, and the farewell."""
+        self.refuse(code, message, client_event, parameter)
+        self.outbox.close(CLOSE_CODES.get(code, 1008), code)
 
     def _reply(self, frame: Any) -> None:
         self.outbox.put(Letter(self._projection.encode(frame)))

@@ -59,7 +59,7 @@ class RealtimeRoute:
         except (CannotOpen, Refused, Undecodable) as refusal:
             self._metrics.refused.labels(refusal.code).inc()
             client_event, parameter = _named_in(refusal)
-            attachment.dismiss(refusal.code, str(refusal), client_event, parameter)
+            attachment.turn_away(refusal.code, str(refusal), client_event, parameter)
             await _write(socket, attachment)
         except Left:
             return

@@ -93,14 +93,18 @@ def _begun(view: View, answer: Answer) -> tuple[Answer, Shown]:
 
 
 def _marks(answer: Answer) -> tuple[tuple[f.TextMark, ...], int]:
-    """Where words end that more words have followed since: only then is it known. And how many are told."""
-    played = answer.played
-    if not played.marks:
+    """Where words end that more words have followed since: only then is it known. And how many are told.
+
+    Words without audio of their own are spoken by that of the next, as heard.py has it.
+    """
+    marks = answer.played.marks
+    if not marks:
         return (), answer.marked
-    said = sum(len(mark.text) for mark in played.marks[:-1])
+    end = marks[-1].from_sample
+    said = sum(len(mark.text) for mark in marks if mark.from_sample < end)
     if said <= answer.marked:
         return (), answer.marked
-    return (f.TextMark(said, samples_to_ms(played.marks[-1].from_sample)),), said
+    return (f.TextMark(said, samples_to_ms(end)),), said
 
 
 def _sounded(view: View, answer: Answer, marks: tuple[f.TextMark, ...]) -> Shown:

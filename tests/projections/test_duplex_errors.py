@@ -20,7 +20,7 @@ from .duplex_laws import frames_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RAISED = ("Undecodable", "CannotOpen")
-TOLD = ("abort", "dismiss", "give_up", "_give_up", "refuse")
+TOLD = ("abort", "turn_away", "give_up", "_give_up", "refuse")
 CODE = re.compile(r"[a-z]+(_[a-z]+)*")
 
 CONTRACT = [

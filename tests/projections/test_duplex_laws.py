@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from antiphon.actors.session import commands as c
-from antiphon.events.vocabulary import Overlap
+from tests.actors.session.acts import ACTS, DUPLEX_ACTS
 from tests.actors.session.given import Talk
-from tests.actors.session.test_any_conversation import CONVERSATIONS, KINDS, Act
+from tests.actors.session.test_any_conversation import (
+    DUPLEX,
+    PLAIN,
+    Conversation,
+    Kind,
+    conversations,
+)
 
 from .duplex_laws import check, frames_of
 
-POLICIES = st.sampled_from(["ack_only", "commit_all_on_done", "estimate"])
+EXAMPLES = 2_000 if os.environ.get("CI") else 100
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(kind=KINDS, policy=POLICIES, overlap=st.booleans(), acts=CONVERSATIONS)
-def test_every_frame_of_any_conversation_is_lawful(
-    kind: dict[str, Any], policy: Any, overlap: bool, acts: list[tuple[Act, int]]
-) -> None:
+def acted_out(kind: Kind, acts: Conversation) -> Talk:
     talk = Talk(**kind)
-    talk.do(c.Configure(playback=policy, overlap=Overlap() if overlap else None))
     for act, n in acts:
         act(talk, n)
-    check(frames_of(talk.stored))
+    return talk
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(kind=st.sampled_from(DUPLEX), acts=conversations(DUPLEX_ACTS))
+def test_every_frame_of_any_conversation_is_lawful(kind: Kind, acts: Conversation) -> None:
+    check(frames_of(acted_out(kind, acts).stored))
+
+
+@settings(max_examples=EXAMPLES // 4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(kind=st.sampled_from(PLAIN), acts=conversations(ACTS))
+def test_the_log_of_a_plain_session_can_be_read_by_a_duplex_client(kind: Kind, acts: Conversation) -> None:
+    check(frames_of(acted_out(kind, acts).stored))
 
 
 def test_the_same_events_always_give_the_same_frames() -> None:

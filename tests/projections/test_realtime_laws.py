@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from tests.actors.session.acts import ACTS
 from tests.actors.session.given import Talk
 from tests.actors.session.laws import check_frames, frames_of
-from tests.actors.session.test_any_conversation import CONVERSATIONS, KINDS, Act
+from tests.actors.session.test_any_conversation import PLAIN, Conversation, Kind, conversations
 
 from .sdk import all_judged
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(kind=KINDS, acts=CONVERSATIONS)
-def test_every_frame_of_any_conversation_is_accepted_by_the_sdk(
-    kind: dict[str, Any], acts: list[tuple[Act, int]]
-) -> None:
+@given(kind=st.sampled_from(PLAIN), acts=conversations(ACTS))
+def test_every_frame_of_any_conversation_is_accepted_by_the_sdk(kind: Kind, acts: Conversation) -> None:
     talk = Talk(**kind)
     for act, n in acts:
         act(talk, n)
