@@ -77,10 +77,9 @@ class DuplexDecoder:
         return frame
 
     def wishes(self, frame: f.ClientFrame) -> list[Wish]:
-        kind = f.KINDS[type(frame)]
         if isinstance(frame, f.Append):
             return [*self._append(frame)]
-        asked = self.at_once(frame)
+        kind, asked = f.KINDS[type(frame)], self.at_once(frame)
         if type(frame) in self.voiding:
             self.forget()
             return asked

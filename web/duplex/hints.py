@@ -22,18 +22,16 @@ ACTIONS = {
 
 def verdict(frame: f.Append) -> bool | None:
     """Whether it is speech, as far as the client says so."""
-    vad = frame.vad or f.Vad()
-    probability = vad.speech_probability if vad.speech_probability is not None else vad.probability
-    for said in (
-        frame.is_speech,
-        frame.speech,
-        vad.is_speech,
-        _is_likely(probability),
-        _is_likely(frame.speech_probability),
-    ):
+    for said in (frame.is_speech, frame.speech, None if frame.vad is None else _detected(frame.vad)):
         if said is not None:
             return said
-    return None
+    return _is_likely(frame.speech_probability)
+
+
+def _detected(vad: f.Vad) -> bool | None:
+    if vad.is_speech is not None:
+        return vad.is_speech
+    return _is_likely(vad.probability if vad.speech_probability is None else vad.speech_probability)
 
 
 def _is_likely(probability: float | None) -> bool | None:

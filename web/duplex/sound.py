@@ -12,12 +12,13 @@ import numpy as np
 
 from antiphon.events.units import SAMPLE_RATE
 from antiphon.media.encodings import WIDTH, Encoding, NotSamples, to_samples
-from antiphon.media.pcm import Float32, to_float, to_pcm
+from antiphon.media.pcm import Float32, to_pcm
 from antiphon.media.resample import Resampler
 from antiphon.media.wav import WavError, read_wav
 from antiphon.projections.duplex.formats import Format
 from antiphon.web.realtime.undecodable import Undecodable
 
+FULL_SCALE = 32768
 SILENCE_RMS = 0.003
 """Of full scale: softer audio counts as silence where nobody says what it is."""
 
@@ -93,7 +94,6 @@ def _file(raw: bytes, client_event: str | None) -> tuple[Float32, Format]:
 
 
 def is_loud(pcm: bytes, threshold: float = SILENCE_RMS) -> bool:
-    """Whether audio at 24 kHz is louder than silence; nothing at all is not undecided, it is speech."""
-    if not pcm:
-        return True
-    return float(np.sqrt(np.mean(np.square(to_float(pcm), dtype=np.float64)))) >= threshold
+    """Whether audio at 24 kHz is as loud as `threshold`, by its root mean square. No audio at all is."""
+    samples = np.frombuffer(pcm, "<i2").astype(np.float32)
+    return float(samples.dot(samples)) >= len(samples) * (threshold * FULL_SCALE) ** 2
