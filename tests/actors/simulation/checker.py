@@ -7,7 +7,7 @@ reads what is stored, what was shown and when, what was asked, and what the stag
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from antiphon.actors.session import commands as c
@@ -16,6 +16,7 @@ from antiphon.actors.session.evolve import refold
 from antiphon.actors.session.state import Session
 from antiphon.actors.stages.contract import (
     Acknowledge,
+    Configure,
     EndTurn,
     Failed,
     Listen,
@@ -39,15 +40,19 @@ if TYPE_CHECKING:
     from .customer import Attendance
     from .world import World
 
-FACTS: dict[type[c.Command], type[v.Event]] = {
-    c.CommitInput: v.InputCommitted,
-    c.ClearInput: v.InputCleared,
-    c.CreateResponse: v.ResponseCreated,
-    c.CancelResponse: v.EpochAdvanced,
-    c.TruncateItem: v.ItemTruncated,
-    c.AddItem: v.ItemAdded,
-    c.RemoveItem: v.ItemRemoved,
-    c.Configure: v.SessionConfigured,
+FACTS: dict[type[c.Command], Callable[[v.Event], bool]] = {
+    c.CommitInput: lambda event: isinstance(event, v.InputCommitted) and event.by == "client",
+    c.ClearInput: lambda event: isinstance(event, v.InputCleared),
+    c.CreateResponse: lambda event: isinstance(event, v.ResponseCreated) and event.metadata is not None,
+    c.CancelResponse: lambda event: _moved(event, "client_cancelled"),
+    c.BargeIn: lambda event: _moved(event, "barge_in"),
+    c.CancelInput: lambda event: _moved(event, "input_cancelled"),
+    c.TruncateItem: lambda event: isinstance(event, v.ItemTruncated),
+    c.AddItem: lambda event: isinstance(event, v.ItemAdded),
+    c.RemoveItem: lambda event: isinstance(event, v.ItemRemoved),
+    c.Configure: lambda event: (
+        isinstance(event, v.SessionConfigured | v.ConfigProposed) and event.client_event is not None
+    ),
 }
 """What a client's wish becomes when it is not refused, once for each wish."""
 
@@ -151,8 +156,9 @@ class Checker:
     def _audio_of(self, operation: int) -> bytes:
         """The input that an operation is about."""
         asked = self._log[operation].event
+        silence = b""
         if isinstance(asked, v.UnitSubmitted):
-            start, until = asked.from_sample, asked.until_sample
+            start, until, silence = asked.from_sample, asked.until_sample, bytes(2 * asked.silence)
         else:
             assert isinstance(asked, v.InputAppended)
             start, until = asked.until_sample - asked.samples, asked.until_sample
@@ -160,7 +166,7 @@ class Checker:
         sound = b"".join(
             self._store.read_blob(self._session, stored.blob) for stored in pieces if stored.blob is not None
         )
-        return sound[2 * start : 2 * until]
+        return sound[2 * start : 2 * until] + silence
 
     def _overtaken(self, opened: Stored) -> bool:
         """Whether yet another writer came before this one could do anything."""
@@ -178,7 +184,9 @@ class Checker:
             match what:
                 case "open":
                     assert opened >= 1, "a new writer opens its stages again"
-                case "recognise" | "answer" | "end turn":
+                case "configure":
+                    assert any(isinstance(command, Configure) for command in commanded)
+                case "recognise" | "answer" | "end turn" | "unit":
                     assert named[0] in operations, f"{what} {named[0]} was not asked again"
                 case "hear again":
                     stage, first = named
@@ -331,6 +339,8 @@ class Checker:
         events = [stored.event for stored in log]
         refused = {e.client_event for e in events if isinstance(e, v.CommandRefused)}
         refused |= set(life.attendance.refused)
+        # a commit that was made and failed behind a unit was told of twice
+        refused -= {e.client_event for e in events if isinstance(e, v.InputCommitted)} - {None}
         survived = last and life.attendance.aborted is None
         heard = [
             int.from_bytes(self._store.read_blob(self._session, stored.blob)[:2], "little")
@@ -340,10 +350,15 @@ class Checker:
         tags = [_tag(one) for one in life.asked if isinstance(one, c.AppendAudio)]
         kept = [tag for tag in tags if f"audio-{tag}" not in refused]
         assert heard == (kept if survived else kept[: len(heard)]), "audio lost, doubled or out of order"
-        for kind, fact in FACTS.items():
+        whole = [stored.event for stored in self._log]
+        proposed = {e.client_event for e in whole if isinstance(e, v.ConfigProposed)}
+        breaks_in = any(isinstance(one, c.BargeIn | c.CancelInput) for one in life.asked)
+        for kind, is_fact in FACTS.items():
+            if kind is c.ClearInput and breaks_in:
+                continue  # breaking in clears the input, too
             wished = [one for one in life.asked if type(one) is kind and one.client_event not in refused]
-            facts = [event for event in events if isinstance(event, fact) and _by_client(event)]
-            assert len(facts) <= len(wished), f"{fact.__name__} that nobody asked for"
+            facts = [event for event in events if is_fact(event) and not _settles(event, proposed)]
+            assert len(facts) <= len(wished), f"what a {kind.__name__} amounts to, and nobody asked for it"
             assert len(facts) == len(wished) or not survived, f"a {kind.__name__} is lost"
 
 
@@ -351,15 +366,10 @@ def _tag(command: Any) -> int:
     return int.from_bytes(command.pcm[:2], "little")
 
 
-def _by_client(event: v.Event) -> bool:
-    match event:
-        case v.InputCommitted(by=by):
-            return by == "client"
-        case v.ResponseCreated(metadata=metadata):
-            return metadata is not None
-        case v.EpochAdvanced(reason=reason):
-            return reason == "client_cancelled"
-        case v.SessionConfigured(client_event=name):
-            return name is not None
-        case _:
-            return True
+def _moved(event: v.Event, reason: str) -> bool:
+    return isinstance(event, v.EpochAdvanced) and event.reason == reason
+
+
+def _settles(event: v.Event, proposed: set[str | None]) -> bool:
+    """Whether it only says that a proposal holds."""
+    return isinstance(event, v.SessionConfigured) and event.client_event in proposed

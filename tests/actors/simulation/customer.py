@@ -62,8 +62,8 @@ class Attendance:
 class Customer:
     """Decides what the client sends next. Lives through crashes; its connections do not."""
 
-    def __init__(self, rng: random.Random, *, detection: bool) -> None:
-        self._rng, self._detection = rng, detection
+    def __init__(self, rng: random.Random, *, detection: bool, duplex: bool = False) -> None:
+        self._rng, self._detection, self._duplex = rng, detection, duplex
         self._loud = False
         self._named = 0
         self.tags = 0
@@ -110,4 +110,12 @@ class Customer:
             (1, c.RemoveItem(**named, item=item)),
             (2, c.Configure(**named, instructions=f"be {name}")),
         ]
+        if self._duplex:
+            wishes += [
+                (6, c.CommitInput(**named, any_length=True, respond=self._rng.choice((None, True, False)))),
+                (2, c.BargeIn(**named)),
+                (1, c.CancelInput(**named)),
+                (2, c.Configure(**named, voice=name)),
+                (1, c.Configure(**named, auto_response=self._rng.random() < 0.5)),
+            ]
         return self._rng.choices([wish for _, wish in wishes], [weight for weight, _ in wishes])[0]

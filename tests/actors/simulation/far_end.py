@@ -39,9 +39,10 @@ from antiphon.actors.stages.contract import (
     Speak,
     StageCommand,
     StageMessage,
+    TurnEnded,
 )
 from antiphon.actors.stages.scripted.engine import ScriptedEngine
-from antiphon.actors.stages.scripted.script import Reply, Script, Work, say
+from antiphon.actors.stages.scripted.script import Refusal, Reply, Script, Work, say
 
 SCORED = 768
 LOUD = 1_000
@@ -73,6 +74,20 @@ def _echo(work: Work) -> Body:
     return Consumed() if work.operation % 3 == 0 else Said("", _sound(work, 0))
 
 
+def _of_unit(work: Work) -> Body:
+    """Before the last word of a unit: what it says, or that it ends its turn."""
+    if work.operation % 5 == 4:
+        return TurnEnded()
+    return Said(f"unit {work.operation}. ", _sound(work, 0))
+
+
+def _unit_ends(work: Work) -> Body:
+    kinds = (Consumed(), Finished(), Said("so ", _sound(work, 1)), Consumed("buffering"), Consumed())
+    if work.operation % 11 == 7:
+        return Failed("engine_error", "the script says so")
+    return kinds[work.operation % len(kinds)]
+
+
 def _scores(work: Work) -> Body:
     assert isinstance(work, Listen)
     windows = range(0, len(work.pcm), SCORED * 2)
@@ -80,7 +95,8 @@ def _scores(work: Work) -> Body:
     return Scored(work.until_sample, SCORED, tuple(900 if one else 10 for one in loud))
 
 
-def model_script(hears: Hears) -> Script:
+def model_script(hears: Hears, *, unit_ms: int = 0) -> Script:
+    """`unit_ms`: it hears in units, and must agree to configurations."""
     answer = (
         say(Routed("model"), after_ms=10),
         say(_piece(0), after_ms=60),
@@ -93,7 +109,14 @@ def model_script(hears: Hears) -> Script:
     tail = (say(_piece(0), after_ms=20), say(_end, last=True))
     return Script(
         hears=hears,
+        unit_ms=unit_ms,
+        confirms_config=unit_ms > 0,
         replies=(
+            Reply(to="configure", nth=3, refuses=Refusal(code="instructions_update_unsupported")),
+            Reply(
+                to="unit",
+                steps=(say(_of_unit, after_ms=20), say(_unit_ends, after_ms=40, last=True, late=True)),
+            ),
             Reply(to="speak", steps=answer),
             Reply(
                 to="recognise",

@@ -58,9 +58,13 @@ CRASHES: list[CrashKind] = ["process", "stages too"]
 
 
 @pytest.mark.parametrize("kind", CRASHES)
-@pytest.mark.parametrize("hears", ["utterances", "continuously"])
+@pytest.mark.parametrize("hears", ["utterances", "continuously", "stream", "held"])
 def test_a_crash_before_any_step_loses_nothing(system: ActorSystem, kind: CrashKind, hears: str) -> None:
-    plan = Plan(seed=7, steps=120, weather="late", hears=hears, closes=False)  # type: ignore[arg-type]
+    plan = Plan(seed=7, steps=120, weather="late", closes=False)
+    if hears in ("stream", "held"):
+        plan = replace(plan, hears="continuously", units=hears, detection=False)  # type: ignore[arg-type]
+    else:
+        plan = replace(plan, hears=hears)  # type: ignore[arg-type]
     for at in range(plan.steps):
         run(system, replace(plan, crashes={at: kind}))
 

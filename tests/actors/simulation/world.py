@@ -23,7 +23,7 @@ from antiphon.events.memory import MemoryLog
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Log
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import Abilities, AudioSent, Config, TurnDetection
+from antiphon.events.vocabulary import Abilities, AudioSent, Config, Overlap, TurnDetection
 from antiphon.events.wavering import Fate
 
 from .checker import Checker
@@ -32,6 +32,11 @@ from .far_end import FarStage, Hears, model_script, voice_script
 from .process import Process
 
 CrashKind = Literal["process", "stages too", "machine"]
+
+UNIT_MS = 200
+Units = Literal["", "stream", "held"]
+UNITS: tuple[Units, ...] = ("", "", "", "stream", "held")
+"""Whether input comes in units, and by itself or when an answer is asked for."""
 
 ROLES: tuple[StageRole, ...] = ("model", "voice")
 
@@ -55,6 +60,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     stage_dies_at: int | None = None
     closes: bool = True
     must_not_repeat: bool = False
+    units: Units = ""
 
     @classmethod
     def of(cls, seed: int) -> Plan:
@@ -63,17 +69,23 @@ class Plan(Struct, frozen=True, kw_only=True):
         crashes: dict[int, CrashKind] = {}
         for _ in range(rng.choice((0, 0, 1, 1, 2, 4))):
             crashes[rng.randrange(steps)] = rng.choice(("process", "process", "stages too", "machine"))
+        units = random.Random(f"units {seed}").choice(UNITS)
         return cls(
             seed=seed,
+            units=units,
             steps=steps,
             weather=rng.choice(("calm", "late", "rough", "rough")),
-            hears=rng.choice(("utterances", "utterances", "utterances", "continuously")),
+            hears=_hears(rng.choice(("utterances", "utterances", "utterances", "continuously")), units),
             detection=rng.random() < 0.75,
             crashes=crashes,
             stage_dies_at=rng.randrange(steps) if rng.random() < 0.1 else None,
             closes=rng.random() < 0.8,
             must_not_repeat=rng.random() < 0.1,
         )
+
+
+def _hears(chosen: Hears, units: Units) -> Hears:
+    return "continuously" if units else chosen
 
 
 class World:
@@ -92,7 +104,7 @@ class World:
         self._lives, self._sessions, self._stages_started = 0, 0, 0
         self.stages: dict[StageRole, FarStage] = {}
         self._start_stages()
-        self.customer = Customer(self.rng, detection=plan.detection)
+        self.customer = Customer(self.rng, detection=plan.detection, duplex=bool(plan.units))
         self._open()
 
     # --- births and deaths --------------------------------------------------------------------------------
@@ -102,7 +114,8 @@ class World:
             self._start_stage(role)
 
     def _start_stage(self, role: StageRole) -> None:
-        script = model_script(self.plan.hears) if role == "model" else voice_script()
+        unit_ms = UNIT_MS if self.plan.units else 0
+        script = model_script(self.plan.hears, unit_ms=unit_ms) if role == "model" else voice_script()
         self._stages_started += 1
         self.stages[role] = FarStage(script, f"{role}-{self._stages_started}")
 
@@ -111,13 +124,22 @@ class World:
         self._sessions += 1
         self.session = SessionId(f"sess_{self._sessions}")
         self.checker = Checker(self.store, self.session)
-        config = Config(turn_detection=TurnDetection() if self.plan.detection else None)
+        units = self.plan.units
+        config = Config(
+            turn_detection=TurnDetection() if self.plan.detection else None,
+            auto_response=units == "stream",
+            overlap=Overlap(policy="barge_in_on_speech" if self.plan.detection else "listen_only")
+            if units
+            else None,
+        )
         abilities = Abilities(
             stage="scripted",
             hears=self.plan.hears,
             detects_voice=True,
             transcribes=self.plan.hears == "utterances",
             must_not_repeat=self.plan.must_not_repeat,
+            unit_ms=UNIT_MS if units else 0,
+            confirms_config=bool(units),
         )
         self._live(c.OpenSession(incarnation=0, mode="realtime", abilities=abilities, config=config))
 
@@ -313,6 +335,7 @@ class World:
             stored.event.item
             for stored in self.checker.log()
             if type(stored.event).__name__ in ("ResponseCreated", "InputCommitted")
+            and getattr(stored.event, "outcome", "kept") not in ("silence", "acknowledgement")
         ]
         removed = {
             stored.event.item for stored in self.checker.log() if type(stored.event).__name__ == "ItemRemoved"
