@@ -225,17 +225,19 @@ def _details(ended: v.ResponseEnded) -> f.Json | None:
         error = {"type": "server_error", "code": ended.reason or "engine_error", "message": ended.message}
         return {"type": "failed", "reason": ended.reason, "error": error}
     if ended.outcome == "completed":
-        return {"type": "completed", "reason": ended.reason or "stop"}
+        return None
     return {"type": ended.outcome, "reason": ended.reason}
 
 
 def _response(view: View, answer: Answer, status: str) -> f.Json:
     event = answer.created
     cap, fence = event.max_output_tokens, event.fence
-    ours = {"session_id": view.session, "epoch": fence.epoch, "turn_id": fence.turn}
     return {
         "object": "realtime.response",
         "id": event.response,
+        "session_id": view.session,
+        "epoch": fence.epoch,
+        "turn_id": fence.turn,
         "status": status,
         "status_details": None,
         "output": [],
@@ -243,7 +245,7 @@ def _response(view: View, answer: Answer, status: str) -> f.Json:
         "output_modalities": list(event.modalities),
         "max_output_tokens": "inf" if cap is None else cap,
         "conversation": "auto" if event.in_history else "none",
-        "metadata": {**ours, **(event.metadata or {})},
+        "metadata": event.metadata,
     }
 
 

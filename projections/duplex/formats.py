@@ -23,6 +23,14 @@ ENCODINGS: Mapping[str, str] = {
 }
 """Every name that a client may use, and what it means."""
 
+PUBLIC: Mapping[str, str] = {
+    "pcm16": "audio/pcm",
+    "pcm_f32le": "audio/pcm_f32le",
+    "g711_ulaw": "audio/pcmu",
+    "g711_alaw": "audio/pcma",
+    "wav": "audio/wav",
+}
+
 INPUT = frozenset({"pcm16", "pcm_f32le", "g711_ulaw", "g711_alaw"})
 OUTPUT = frozenset({"pcm16", "g711_ulaw", "g711_alaw", "wav"})
 
@@ -36,8 +44,14 @@ class Format(Struct, frozen=True):
     rate: int
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, Any]:
+        """As it stands in the client's session object."""
         return {"type": self.encoding, "rate": self.rate}
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """By the public protocol's name, where it has one."""
+        return {"type": PUBLIC[self.encoding], "rate": self.rate}
 
 
 def usual(encoding: str, *, output: bool) -> Format:

@@ -99,7 +99,7 @@ def test_a_session_that_says_nothing_is_the_models_to_lead_and_counts_what_is_ac
         0.003,
     )
     assert (says["input_audio_format"], says["sample_rate_hz"]) == ("pcm16", 16_000)
-    assert says["audio"]["output"]["format"] == {"type": "pcm16", "rate": 24_000}
+    assert says["audio"]["output"]["format"] == {"type": "audio/pcm", "rate": 24_000}
     assert (says["auto_response"], says["max_tokens"], says["idle_timeout_s"]) == (False, None, 300.0)
 
 
@@ -121,8 +121,8 @@ def test_formats_have_many_names_and_places_and_are_shown_in_one_way(session: di
     says = shown(session)
     assert (says["input_audio_format"], says["output_audio_format"]) == ("g711_ulaw", "g711_alaw")
     assert says["response_format"] == "g711_alaw"
-    assert says["audio"]["input"]["format"] == {"type": "g711_ulaw", "rate": 8_000}
-    assert says["audio"]["output"]["format"] == {"type": "g711_alaw", "rate": 8_000}
+    assert says["audio"]["input"]["format"] == {"type": "audio/pcmu", "rate": 8_000}
+    assert says["audio"]["output"]["format"] == {"type": "audio/pcma", "rate": 8_000}
 
 
 def test_server_vad_lets_the_user_in_and_its_silence_is_floored() -> None:

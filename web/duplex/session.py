@@ -96,9 +96,9 @@ def _echo(session: Json, asked: Session, present: Config, client_event: str | No
     said = {"speed": audio_out["speed"]} if "speed" in audio_out else {}
     coming, wanted = _coming(asked, present, client_event), _wanted(asked, present, client_event)
     if coming is not None:
-        heard["format"] = coming.shown
+        heard["format"] = coming.kept
     if wanted is not None:
-        said["format"] = wanted.shown
+        said["format"] = wanted.kept
     audio = {side: value for side, value in (("input", heard), ("output", said)) if value}
     return {**shown, "audio": audio} if audio else shown
 
