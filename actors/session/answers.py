@@ -84,11 +84,13 @@ def nothing_new(state: Session, word: StageWord) -> list[Event] | None:
         return [_dropped(word)]
     if active is not None and active.operation == word.operation:
         return [] if word.index < active.next_index else None
-    flight = state.units.flight
-    if flight is not None and flight.operation == word.operation:
-        return [] if word.index < flight.next_index else None
-    if word.operation in turns.answered or state.abilities.unit_ms:  # units come to their end in order
+    if word.operation in turns.answered:
         return []
+    if state.abilities.unit_ms:
+        flight = state.units.flight
+        if flight is None or flight.operation != word.operation:  # it has ended: they do so in order
+            return []
+        return [] if word.index < flight.next_index else None
     if state.abilities.hears == "utterances":  # only the answer under way can say anything new
         earlier = bool(turns.answered) and word.operation < turns.answered[-1]
         return [] if earlier else [_dropped(word)]

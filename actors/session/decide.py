@@ -73,6 +73,24 @@ Happened: TypeAlias = Sequence[Event | Draft]
 Case = Callable[[Session, Any, Moment], Happened]  # each takes the command of its key
 Rule = Callable[[Session, Any, Moment], Happened]  # each takes the event of its key
 
+
+def _append(state: Session, command: commands.AppendAudio, at: Moment) -> Happened:
+    """Audio of the user, with whatever travels along. Plain audio takes no step more than it must."""
+    if command.images or state.config.overlap is not None:
+        happened = _append_seen(state, command, at)
+    else:
+        happened = input.append_audio(state, command, at)
+    return happened if command.sent is None else [*happened, *playback.record_sent(state, command.sent, at)]
+
+
+def _append_seen(state: Session, command: commands.AppendAudio, at: Moment) -> Happened:
+    """With the images that came with it, and with what becomes of it over an answer."""
+    decided = overlap.over_answer(state, command, at)
+    if decided and decided[0].action == "drop":
+        command = replace(command, speech=False)
+    return [*images.with_audio(state, command, at), *input.append_audio(state, command, at), *decided]
+
+
 CASES: dict[type[commands.Command], Case] = {
     commands.OpenWriter: life.open_writer,
     commands.OpenSession: life.open_session,
@@ -82,7 +100,7 @@ CASES: dict[type[commands.Command], Case] = {
     commands.Detach: attachment.detach,
     commands.ReportSent: playback.record_sent,
     commands.FireTimer: timers.fire,
-    commands.AppendAudio: lambda state, command, at: _append(state, command, at),
+    commands.AppendAudio: _append,
     commands.AppendText: history.append_text,
     commands.SignalTurn: attachment.signal_turn,
     commands.AcknowledgeEvents: attachment.acknowledge_events,
@@ -153,22 +171,6 @@ BEFORE: dict[type[Event], Rule] = {
 
 AFTER_THE_END = (commands.OpenWriter, commands.Detach, commands.ReportSent, commands.RecordStage)
 SILENT_AFTER_THE_END = (commands.StageWord, commands.RecordScores, commands.FireTimer, commands.CloseSession)
-
-
-def _append(state: Session, command: commands.AppendAudio, at: Moment) -> list[Event | Draft]:
-    """Audio of the user, with whatever travels along. Plain audio takes no step more than it must."""
-    happened: list[Event | Draft] = []
-    if command.images or state.config.overlap is not None or state.unit:
-        happened += images.with_audio(state, command, at)
-        decided = overlap.over_answer(state, command, at)
-        if decided and decided[0].action == "drop":
-            command = replace(command, speech=False)
-        happened += [*input.append_audio(state, command, at), *decided]
-    else:
-        happened += input.append_audio(state, command, at)
-    if command.sent is not None:
-        happened += playback.record_sent(state, command.sent, at)
-    return happened
 
 
 def _next_work(state: Session) -> list[UnitSubmitted]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from antiphon.events.envelope import Draft
 from antiphon.events.ids import ItemId, Operation
-from antiphon.events.units import Moment, Samples, ms_to_samples
+from antiphon.events.units import BYTES_PER_SAMPLE, Moment, Samples, ms_to_samples, samples_to_ms
 from antiphon.events.vocabulary import (
     Event,
     InputAppended,
@@ -27,8 +27,11 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import AppendAudio, ClearInput, RecordHeard
-from .refusals import Unsupported
+from .refusals import Backpressure, Unsupported
 from .state import LONGEST_UTTERANCE, Input, Recognition, Session, Verdicts
+
+MOST_AHEAD = 16 * 1024 * 1024 // BYTES_PER_SAMPLE
+"""Samples of a stream that may wait for the stage."""
 
 NOT_SAID = ("silence", "acknowledgement")
 """Outcomes of a commit that make no item of the conversation."""
@@ -40,9 +43,18 @@ def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event
         return []
     if state.abilities.hears == "utterances" and not state.abilities.transcribes:
         raise Unsupported("there is no recogniser behind this session: send text items instead of audio")
+    if state.abilities.unit_ms:
+        _check_room(state)
     until = state.buffer.appended + samples
     event = InputAppended(samples=Samples(samples), until_sample=Samples(until), speech=command.speech)
     return [Draft(event=event, at=at, blob=command.pcm)]
+
+
+def _check_room(state: Session) -> None:
+    """A client may be ahead of a stage that is given one unit at a time, but not for ever."""
+    ahead = state.buffer.appended - max(state.units.given, state.units.floor)
+    if state.streams and ahead > MOST_AHEAD:
+        raise Backpressure(f"{samples_to_ms(ahead)} ms of input wait already for the stage")
 
 
 def clear_input(state: Session, command: ClearInput, at: Moment) -> list[Event]:
@@ -97,13 +109,10 @@ def needed_from(state: Session) -> int:
 
 def _needed_for_units(state: Session) -> int:
     units = state.units
-    if state.streams:
-        needed = max(units.given, units.floor)
-    else:
-        needed = max(state.buffer.open_from, state.buffer.appended - LONGEST_UTTERANCE, units.given)
+    needed = max(units.given, units.floor if state.streams else state.buffer.open_from)
     starts = [max(one.from_sample, units.given) for one in units.held]
     under_way = [] if units.flight is None else [units.flight.from_sample]
-    return min([needed, *starts, *under_way])
+    return max(min([needed, *starts, *under_way]), state.buffer.appended - LONGEST_UTTERANCE)
 
 
 def use_recognition(state: Session, event: UnitCompleted, at: Moment) -> list[Event]:

@@ -213,6 +213,8 @@ def fold_outputs(state: Session, event: Event, at: Moment) -> Session:
             | ToolCalled(operation=operation, index=index)
             | TurnEnded(operation=operation, index=index)
         ):
+            if state.units.flight is None:
+                return replace(state, turns=_advanced(state.turns, operation, index, at))
             return _heard_of(state, operation, index, at)
         case ModelListened(operation=operation, index=index) if operation is not None:
             return _heard_of(state, operation, index, at)
@@ -222,10 +224,10 @@ def fold_outputs(state: Session, event: Event, at: Moment) -> Session:
 
 def _heard_of(state: Session, operation: Operation, index: int, at: Moment) -> Session:
     flight = state.units.flight
-    if flight is not None and flight.operation == operation:
-        heard = replace(flight, next_index=max(flight.next_index, index + 1))
-        return replace(state, units=replace(state.units, flight=heard))
-    return replace(state, turns=_advanced(state.turns, operation, index, at))
+    if flight is None or flight.operation != operation:
+        return replace(state, turns=_advanced(state.turns, operation, index, at))
+    heard = replace(flight, next_index=max(flight.next_index, index + 1))
+    return replace(state, units=replace(state.units, flight=heard))
 
 
 def _advanced(turns: Turns, operation: Operation, index: int, at: Moment) -> Turns:

@@ -6,7 +6,7 @@ import pytest
 
 from antiphon.actors.session import commands as c
 from antiphon.actors.session import effects as e
-from antiphon.actors.session.refusals import CommitAborted, UpdateAborted
+from antiphon.actors.session.refusals import Backpressure, CommitAborted, UpdateAborted
 from antiphon.actors.session.units import prepare
 from antiphon.events.vocabulary import (
     CommandRefused,
@@ -124,6 +124,15 @@ def test_the_model_s_turn_may_end_without_a_response() -> None:
     talk.talk_for(1_000)
     assert names(talk.model_ends_its_turn()) == ["TurnEnded"]
     assert names(talk.model_listens()) == ["ModelListened", "UnitCompleted"]
+
+
+def test_a_client_may_be_ahead_of_the_stage_but_not_for_ever() -> None:
+    talk = InUnits()
+    for _ in range(6):
+        talk.talk_for(60_000)
+    assert type(talk.refuses(c.AppendAudio(pcm=pcm(10)))) is Backpressure
+    talk.do(c.ClearInput())
+    talk.talk_for(10)
 
 
 # --- commits ----------------------------------------------------------------------------------------------
