@@ -16,6 +16,8 @@ from msgspec import Struct
 from antiphon.events.ids import ResponseId
 
 LIMIT_BYTES = 8 * 1024 * 1024
+LONGEST_REASON = 123
+"""Bytes of UTF-8 that a close frame has room for."""
 
 
 class Letter(Struct, frozen=True, gc=False):
@@ -100,7 +102,8 @@ class Outbox:
         """Say farewell after everything that is already waiting. Repeating is harmless."""
         if not self.closing:
             self.closing = True
-            self._letters.append(Farewell(code, reason))
+            short = reason.encode()[:LONGEST_REASON].decode(errors="ignore")
+            self._letters.append(Farewell(code, short))
             self._wake.set()
 
     async def run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -99,8 +100,10 @@ class RealtimeRoute:
             reading,
             asyncio.create_task(_write(socket, attachment)),
             asyncio.create_task(_too_slow(attachment)),
-            asyncio.create_task(_silent(attachment, reader)),
         }
+        patience = attachment.dialect.patience
+        if patience is not None:
+            tasks.add(asyncio.create_task(_silent(lambda: patience(attachment.config()), reader)))
         reason, code = "server", None
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -162,16 +165,12 @@ async def _too_slow(attachment: Attachment) -> None:
     await asyncio.sleep(FAREWELL_S)
 
 
-async def _silent(attachment: Attachment, reader: Reader) -> None:
-    """Until a client has sent nothing for as long as it may: up to a quarter longer."""
-    patience = attachment.dialect.patience
-    if patience is None:
-        await asyncio.Event().wait()
-        return
+async def _silent(patience_s: Callable[[], float], reader: Reader) -> None:
+    """Until a client has sent nothing for as long as it may, or up to a quarter longer."""
     quiet = 0
     while quiet < QUARTERS:
         reader.heard = False
-        await asyncio.sleep(patience(attachment.config()) / QUARTERS)
+        await asyncio.sleep(patience_s() / QUARTERS)
         quiet = 0 if reader.heard else quiet + 1
 
 

@@ -14,6 +14,8 @@ from .frames import Json
 def content(part: Part) -> Json:
     if part.kind in ("input_audio", "output_audio"):
         return {"type": part.kind, "transcript": part.text}
+    if part.kind == "input_image":  # the file is in the log and is not sent back
+        return {"type": part.kind, "detail": "auto"}
     return {"type": part.kind, "text": part.text or ""}
 
 

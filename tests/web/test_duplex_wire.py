@@ -402,6 +402,7 @@ async def test_a_client_that_closes_hears_so_and_why(server: RunningServer) -> N
         ({"type": "session.close"}, "client_close"),
         ({"type": "close", "reason": "lunch"}, "lunch"),
         ({"type": "turn.signal", "event": "close"}, "client_close"),
+        ({"type": "session.close", "reason": "午" * 64}, "午" * 64),
     ):
         async with wire(server, DUPLEX) as client:
             await open_session(client)
@@ -410,7 +411,7 @@ async def test_a_client_that_closes_hears_so_and_why(server: RunningServer) -> N
             assert (last["type"], last["reason"]) == ("session.closed", reason)
             with pytest.raises(ConnectionClosed):
                 await client.next()
-            assert (client.socket.close_code, client.socket.close_reason) == (1000, reason)
+            assert (client.socket.close_code, client.socket.close_reason) == (1000, reason[:41])
 
 
 async def test_a_signal_is_passed_on_and_never_obeyed(server: RunningServer) -> None:

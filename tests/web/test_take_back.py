@@ -19,7 +19,8 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from antiphon.events.ids import ResponseId, SessionId
 from antiphon.events.segments.log import SegmentLog
-from antiphon.events.vocabulary import EpochAdvanced
+from antiphon.events.vocabulary import EpochAdvanced, FramesSent
+from antiphon.replay.verify import verify
 from antiphon.web.direct import EXTENSION, DirectWebSocket
 from antiphon.web.outbox import Letter, Outbox
 from tests.serving import RunningServer
@@ -131,7 +132,14 @@ async def test_who_breaks_in_does_not_hear_what_he_had_not_read(echo_server: Run
 
         await asyncio.to_thread(echo_server.wait_until, has_broken_in)
         frames = await wire.until("response.done")
+        await wire.send({"type": "session.close"})
+        await wire.next("session.closed")
     assert frames[-1]["response"]["status"] == "cancelled"
     audio = [frame["delta"] for frame in frames if frame["type"] == "response.output_audio.delta"]
     heard = sum(len(base64.b64decode(delta)) for delta in audio)
     assert heard < 2 * MOST  # what lay in both kernels, and what websockets had read ahead
+    await asyncio.to_thread(echo_server.wait_until, lambda: verify(store, session).same)
+    withheld = [
+        stored.event.withheld for stored in store.read(session) if isinstance(stored.event, FramesSent)
+    ]
+    assert sum(map(len, withheld)) > len(audio)
