@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(1, 65535), help="TCP port (8765).")
 @click.option("--host", help="Address to bind (127.0.0.1). Others need an API key.")
 @click.option("--data", type=click.Path(file_okay=False), help="Where the sessions' logs are kept.")
-@click.option("--stage", type=click.Choice(["cascade", "chat", "scripted", "echo"]), help="What answers.")
+@click.option("--stage", help="What answers: cascade, chat, scripted, echo, or an engine that is installed.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file.")
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the cascade's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")

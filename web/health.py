@@ -30,7 +30,7 @@ def health(host: SessionHost, settings: Settings) -> tuple[int, dict[str, Any]]:
     status = "ready" if host.ready else "failed" if failed else "loading"
     external = bool(settings.stage_settings("cascade").get("llm_url"))
     said: dict[str, Any] = {"status": status, "stages": stages, "sessions": host.live}
-    if not external:
+    if not external and settings.stage in NOTICES:
         said["notice"] = NOTICES[settings.stage]
     return (200 if host.ready else 503), said
 

@@ -14,9 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from antiphon.actors.stages.registry import ENGINES
-
-Stage = Literal["cascade", "chat", "scripted", "echo"]
+from antiphon.actors.stages.registry import engines, is_known
 
 
 class SettingsError(Exception):
@@ -29,7 +27,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535)] = 8765
     data: str = "antiphon-data"
-    stage: Stage = "cascade"
+    stage: str = "cascade"
     model: str = ""
     """The name clients see; unknown names that they ask for are served by this one."""
     keys: tuple[str, ...] = ()
@@ -79,9 +77,11 @@ def load(
         raise SettingsError(f"settings: {error}") from error
     if not all(key.strip() for key in settings.keys):
         raise SettingsError("settings: an API key is blank")
-    unknown = sorted(settings.stages.keys() - ENGINES.keys())
+    unknown = sorted(name for name in settings.stages if not is_known(name))
     if unknown:
-        raise SettingsError(f"settings: there is no [stage.{unknown[0]}]; there are {', '.join(ENGINES)}")
+        raise SettingsError(f"settings: there is no [stage.{unknown[0]}]; there are {', '.join(engines())}")
+    if not is_known(settings.stage):
+        raise SettingsError(f"settings: there is no stage {settings.stage}; there are {', '.join(engines())}")
     if settings.host not in LOOPBACK and not settings.keys:
         raise SettingsError(
             f"host {settings.host} is reachable from outside: set at least one API key (ANTIPHON_KEYS) first"

@@ -1,4 +1,10 @@
-"""Which software fills a stage, by name. An engine's module is imported only in the stage's own process."""
+"""Which software fills a stage, by name. An engine's module is imported only in the stage's own process.
+
+Installed packages offer engines of their own as entry points of the group `antiphon.stages`:
+
+    [project.entry-points."antiphon.stages"]
+    parrot = "parrot:Parrot"
+"""
 
 from __future__ import annotations
 
@@ -8,6 +14,7 @@ from typing import Any
 
 from antiphon.actors.stages.contract import Engine, EngineRefused
 
+GROUP = "antiphon.stages"
 ENGINES: dict[str, str] = {
     "echo": "antiphon.actors.stages.echo.engine:EchoEngine",
     "scripted": "antiphon.actors.stages.scripted.engine:ScriptedEngine",
@@ -17,15 +24,26 @@ ENGINES: dict[str, str] = {
 }
 
 
+def engines() -> dict[str, str]:
+    """Every engine by its name. What is called like one of ours is ours."""
+    from importlib.metadata import entry_points  # it takes its time, and is needed for others' engines only
+
+    return {point.name: point.value for point in entry_points(group=GROUP)} | ENGINES
+
+
+def is_known(name: str) -> bool:
+    return name in ENGINES or name in engines()
+
+
 def load_engine(name: str, settings: dict[str, Any], progress: Callable[[str], None]) -> Engine:
     """Import and construct the engine, which loads its models: seconds, and all the memory it will need.
 
     `progress` is called with short sentences for people. Raises EngineRefused for an unknown name, for a
     missing extra, and for whatever the engine itself will not start with.
     """
-    path = ENGINES.get(name)
+    path = ENGINES.get(name) or engines().get(name)
     if path is None:
-        raise EngineRefused("unknown_engine", f"no engine {name!r}; there are {', '.join(ENGINES)}")
+        raise EngineRefused("unknown_engine", f"no engine {name!r}; there are {', '.join(engines())}")
     module, _, attribute = path.partition(":")
     try:
         constructor = getattr(import_module(module), attribute)
