@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import structlog
@@ -96,14 +96,7 @@ class RealtimeRoute:
             attachment.outbox.use(direct.send_now, direct.writable.wait)
             reader.listen(direct)
         reading = asyncio.create_task(_read(socket, reader))
-        tasks = {
-            reading,
-            asyncio.create_task(_write(socket, attachment)),
-            asyncio.create_task(_too_slow(attachment)),
-        }
-        patience = attachment.dialect.patience
-        if patience is not None:
-            tasks.add(asyncio.create_task(_silent(lambda: patience(attachment.config()), reader)))
+        tasks = {reading, *map(asyncio.create_task, _watches(socket, attachment, reader))}
         reason, code = "server", None
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -122,6 +115,17 @@ class RealtimeRoute:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             attachment.gone(reason, code)
+
+
+def _watches(
+    socket: WebSocket[Any, Any, Any], attachment: Attachment, reader: Reader
+) -> Iterator[Coroutine[Any, Any, None]]:
+    """What runs beside the reading, and ends the conversation when it ends."""
+    yield _write(socket, attachment)
+    yield _too_slow(attachment)
+    patience = attachment.dialect.patience
+    if patience is not None:
+        yield _silent(lambda: patience(attachment.config()), reader)
 
 
 def _named_in(refusal: Exception) -> tuple[str | None, str | None]:
