@@ -30,10 +30,14 @@ from .answers import updates_aborted
 from .commands import Configure, RecordStage
 from .refusals import (
     Backpressure,
+    InstructionsAreFixed,
     InvalidValue,
     ModelIsFixed,
+    Refused,
+    Unsupported,
     UpdateAborted,
     VoiceDetectorMissing,
+    VoiceIsFixed,
     VoiceWasHeard,
 )
 from .state import Proposal, Session
@@ -42,6 +46,14 @@ MODALITIES = (("audio",), ("text",), ("audio", "text"), ("text", "audio"))
 
 MOST_WAITING = 8
 """Updates that may wait for the stage at once."""
+
+FIXED: dict[str, type[Refused]] = {
+    "instructions": InstructionsAreFixed,
+    "voice": VoiceIsFixed,
+    "temperature": Unsupported,
+    "max_output_tokens": Unsupported,
+    "engine": Unsupported,
+}
 
 MEMBERS = (
     "instructions",
@@ -90,9 +102,20 @@ def _check(state: Session, present: Config, command: Configure) -> None:
         )
     if command.model not in (UNSET, present.model) and present.model:
         raise ModelIsFixed(f"the session runs {present.model}", parameter="session.model")
+    if present.strict and state.abilities.unit_ms and not state.abilities.confirms_config:
+        _check_fixed(present, command)
     heard = present.strict and any(played.generated for played in state.played)
     if heard and command.voice not in (UNSET, present.voice):
         raise VoiceWasHeard("the voice cannot change once it was heard", parameter="session.voice")
+
+
+def _check_fixed(present: Config, command: Configure) -> None:
+    """What a stage was opened by, and cannot be told anew."""
+    for name, refusal in FIXED.items():
+        given = getattr(command, name)
+        if given is not UNSET and given != getattr(present, name):
+            told = f"the stage keeps the {name} that the session was opened with"
+            raise refusal(told, parameter=f"session.{name}")
 
 
 def _consistent(config: Config) -> Config:

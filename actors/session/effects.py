@@ -43,7 +43,7 @@ class OpenStage(Effect, frozen=True):
     stage: StageRole
     fence: Fence
     config: Config | None = None
-    """Where the stage must agree to it."""
+    """Where the stage is not told of it with each answer."""
 
 
 class Hear(Effect, frozen=True):
@@ -123,7 +123,8 @@ class CloseStage(Effect, frozen=True):
 
 
 def _open(state: Session) -> list[Effect]:
-    config = state.config if state.abilities.confirms_config else None
+    told = state.abilities.confirms_config or state.abilities.unit_ms
+    config = state.config if told else None
     return [
         OpenStage(stage, state.fence, config if stage == "model" else None)
         for stage in STAGES

@@ -62,8 +62,8 @@ def cancel_response(state: Session, command: CancelResponse, at: Moment) -> list
 
 
 def barge_in(state: Session, command: BargeIn, at: Moment) -> list[Event]:
-    open_input = state.buffer.appended > state.buffer.open_from
-    cleared = [InputCleared(until_sample=Samples(state.buffer.appended))] if open_input else []
+    waits = state.buffer.appended > state.buffer.open_from or state.units.held or state.turns.deferred
+    cleared = [InputCleared(until_sample=Samples(state.buffer.appended))] if waits else []
     return [*_cut_off(state, "barge_in", "barge_in"), *cleared]
 
 

@@ -15,6 +15,7 @@
     commit_aborted                  input before the commit did not reach the stage
     session_update_aborted          what the update waited for failed
     model_update_unsupported        a session keeps its model
+    instructions_update_unsupported, voice_update_unsupported   the stage keeps what it was opened with
     voice_update_after_audio_unsupported    the voice has been heard
     unsupported_native_response_options     the stage cannot do this for one response only
     response_create_without_input   nothing was said since the last answer
@@ -103,6 +104,14 @@ class UpdateAborted(Refused):
 
 class ModelIsFixed(Refused):
     code = "model_update_unsupported"
+
+
+class InstructionsAreFixed(Refused):
+    code = "instructions_update_unsupported"
+
+
+class VoiceIsFixed(Refused):
+    code = "voice_update_unsupported"
 
 
 class VoiceWasHeard(Refused):

@@ -137,57 +137,77 @@ def answer_owed(state: Session, event: ResponseEnded, at: Moment) -> list[Event]
 
 
 def fold(state: Session, event: Event, at: Moment) -> Session:
+    """The answer under way."""
     turns = state.turns
     match event:
-        case ResponseCreated(response=response, item=item, fence=fence, modalities=modalities):
-            active = Active(
-                response,
-                item,
-                fence,
-                modalities,
-                event.instructions,
-                event.max_output_tokens,
-                voice=event.voice,
-                temperature=event.temperature,
-                answers=event.answers,
-            )
-            left = tuple(one for one in turns.deferred if one != event.answers)
-            owed = turns.owed and event.answers is not None
-            return replace(state, turns=replace(turns, active=active, owed=owed, deferred=left))
+        case ResponseCreated():
+            return replace(state, turns=_begun(turns, event))
         case ResponseEnded(response=response, outcome=outcome) if _is_active(turns, response):
             left = turns.deferred if outcome in ("completed", "incomplete") else ()
             return replace(state, turns=replace(turns, active=None, deferred=left))
+        case ToolCalled(item=item) if turns.active is not None:
+            calling = replace(turns.active, calls=(*turns.active.calls, item))
+            return replace(state, turns=replace(turns, active=calling))
+        case UnitSubmitted(work="speak") if turns.active is not None:
+            asked = replace(turns.active, operation=Operation(state.seq), moved_mono_ns=at.mono_ns)
+            return replace(state, turns=replace(turns, active=asked))
+        case EffectStarted() if turns.active is not None:
+            return replace(state, turns=replace(turns, active=replace(turns.active, started=True)))
+        case WriterOpened(boot=boot) if boot != state.boot and turns.active is not None:
+            moved = replace(turns.active, moved_mono_ns=at.mono_ns)
+            return replace(state, turns=replace(turns, active=moved))
+        case _:
+            return state
+
+
+def _begun(turns: Turns, event: ResponseCreated) -> Turns:
+    active = Active(
+        event.response,
+        event.item,
+        event.fence,
+        event.modalities,
+        event.instructions,
+        event.max_output_tokens,
+        voice=event.voice,
+        temperature=event.temperature,
+        answers=event.answers,
+    )
+    left = tuple(one for one in turns.deferred if one != event.answers)
+    owed = turns.owed and event.answers is not None
+    return replace(turns, active=active, owed=owed, deferred=left)
+
+
+def fold_owed(state: Session, event: Event, at: Moment) -> Session:
+    """What is to be answered when the answer under way has ended."""
+    turns = state.turns
+    match event:
         case InputCommitted(outcome="deferred", item=item):
             return replace(state, turns=replace(turns, deferred=(*turns.deferred, item)))
+        case InputCommitted(by="voice") if turns.active is not None and _wants_answer(state):
+            return replace(state, turns=replace(turns, owed=True))
         case InputCleared() if turns.deferred:
             return replace(state, turns=replace(turns, deferred=()))
         case ItemRemoved(item=item) if item in turns.deferred:
             left = tuple(one for one in turns.deferred if one != item)
             return replace(state, turns=replace(turns, deferred=left))
-        case ToolCalled(item=item) if turns.active is not None:
-            calling = replace(turns.active, calls=(*turns.active.calls, item))
-            return replace(state, turns=replace(turns, active=calling))
-        case TurnEnded():
-            return replace(state, turns=replace(turns, ended=turns.ended + 1))
-        case InputCommitted(by="voice") if turns.active is not None and _wants_answer(state):
-            return replace(state, turns=replace(turns, owed=True))
-        case UnitSubmitted(work="speak") if turns.active is not None:
-            asked = replace(turns.active, operation=Operation(state.seq), moved_mono_ns=at.mono_ns)
-            return replace(state, turns=replace(turns, active=asked))
-        case EffectStarted(operation=operation) if turns.active is not None:
-            return replace(state, turns=replace(turns, active=replace(turns.active, started=True)))
+        case _:
+            return state
+
+
+def fold_endings(state: Session, event: Event, at: Moment) -> Session:
+    """Operations that have had their last output, and the turns that either side has ended."""
+    turns = state.turns
+    match event:
         case UnitSubmitted(work="turn"):
             endings = (*turns.endings, Ending(Operation(state.seq)))
             return replace(state, turns=replace(turns, endings=endings))
+        case TurnEnded():
+            return replace(state, turns=replace(turns, ended=turns.ended + 1))
         case UnitCompleted(operation=operation) | UnitRefused(operation=operation):
             finished = _finished(state, operation)
             if isinstance(event, UnitRefused) and finished is turns and is_input(state, operation):
                 finished = _advanced(turns, operation, 0, at)
             return replace(state, turns=finished)
-        case WriterOpened(boot=boot) if boot != state.boot and turns.active is not None:
-            return replace(
-                state, turns=replace(turns, active=replace(turns.active, moved_mono_ns=at.mono_ns))
-            )
         case EpochAdvanced() if state.abilities.hears == "continuously":
             # What was asked before is void at the stage, too: it will not be answered.
             heard = max((turns.listened, turns.listened_index), (state.buffer.submitted, 0))

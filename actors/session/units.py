@@ -51,8 +51,9 @@ def prepare(state: Session) -> UnitSubmitted | None:
     asked = bool(state.proposals) and state.proposals[0].operation is not None
     if busy or asked or units.broken or not state.unit:
         return None
-    if units.held:
-        return _held(state, units.held[0])
+    item = next((one for one in units.held if one.until > units.given), None)
+    if item is not None:
+        return _held(state, item)
     start = max(units.given, units.floor)
     if not state.streams or state.buffer.appended - start < state.unit:
         return None
@@ -101,7 +102,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
         case UnitRefused(operation=operation):
             return replace(state, units=_rolled_back(state, operation))
         case EpochAdvanced():
-            return replace(state, units=_voided(units))
+            return replace(state, units=replace(units, flight=None, void=units.flight, awaiting=False))
         case SessionConfigured(config=config) if config.auto_response and not state.streams:
             return replace(state, units=_begun_to_stream(state))
         case ModelListened(reason="continuation_limit") | TurnEnded():
@@ -111,12 +112,6 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return replace(state, units=replace(units, flight=flight, paced_mono_ns=at.mono_ns))
         case _:
             return state
-
-
-def _voided(units: Units) -> Units:
-    left = tuple(one for one in units.held if one.until > units.given)
-    void = units.flight or units.void
-    return replace(units, flight=None, void=void, held=left, awaiting=False, silences=0)
 
 
 def _begun_to_stream(state: Session) -> Units:
@@ -144,6 +139,7 @@ def _submitted(state: Session, event: UnitSubmitted, at: Moment) -> Units:
         units,
         flight=given,
         void=None,
+        held=tuple(one for one in units.held if one.until > units.given),
         given=max(units.given, event.until_sample),
         images=tuple(image for image in units.images if image[0] not in event.images),
         awaiting=units.awaiting or (event.final and state.streams),
@@ -160,19 +156,18 @@ def _paced(state: Session, at: Moment) -> int:
 
 
 def _rolled_back(state: Session, operation: Operation) -> Units:
-    """The input of a unit that the stage did not take comes first again. A commit that waited for it fails:
-    in a stream its end is forgotten, a held item waits until somebody asks again."""
+    """The input of a unit that the stage did not take comes first again. A commit that waited for it has
+    failed: its item ends nobody's turn any more."""
     units = state.units
     lost = next((unit for unit in (units.flight, units.void) if unit and unit.operation == operation), None)
     if lost is None:
         return units
-    held = () if state.streams else tuple(replace(one, due=False) for one in units.held)
     return replace(
         units,
         flight=None if lost is units.flight else units.flight,
         void=None,
         given=min(units.given, lost.from_sample),
-        held=held,
+        held=tuple(replace(one, due=False) for one in units.held),
         images=(*((seq, lost.from_sample) for seq in lost.images), *units.images),
         broken=True,
     )
@@ -206,7 +201,7 @@ def _committed(state: Session, event: InputCommitted) -> Units:
     if state.streams and not due:
         return units
     if until <= units.given:  # all of it has been given: the model is only to go on
-        return replace(units, awaiting=due)
+        return replace(units, awaiting=due, silences=0)
     item = Held(event.item, event.from_sample, until, due, event.client_event)
     return replace(units, held=(*units.held, item))
 

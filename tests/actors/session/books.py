@@ -162,7 +162,7 @@ class Books:
     def _EpochAdvanced(self, event: v.EpochAdvanced, seq: int) -> None:
         self.endings.clear()
         self.pieces.clear()
-        self.void = next(iter(self.units), self.void)
+        self.void = next(iter(self.units), -1)
         self.units.clear()
 
     def _heard_up_to(self, event: Any, seq: int) -> None:

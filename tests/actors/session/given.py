@@ -20,6 +20,7 @@ from antiphon.actors.session.history import content_of, conversation
 from antiphon.actors.session.refusals import Refused
 from antiphon.actors.session.state import Session
 from antiphon.actors.session.timers import timers
+from antiphon.actors.session.units import prepare
 from antiphon.events.codec import decode, encode
 from antiphon.events.envelope import Draft, Stored
 from antiphon.events.ids import ItemId, Operation, ResponseId, SessionId
@@ -246,6 +247,7 @@ class Talk:
         assert self._read == self.state
         assert named(outstanding(self.state), self._books) == self._books.open()
         assert self.state.units.broken == self._books.broken
+        assert self.state.phase != "open" or prepare(self.state) is None, "what can be given is given"
         return [draft.event for draft in drafts]
 
     def _written_and_read(self, draft: Draft) -> Stored:

@@ -93,6 +93,31 @@ def test_case_22_the_model_is_fixed_and_the_voice_once_it_was_heard() -> None:
     assert (talk.state.config.voice, talk.state.config.instructions) == ("carl", "")
 
 
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"instructions": "new"}, "instructions_update_unsupported"),
+        ({"voice": "new"}, "voice_update_unsupported"),
+        ({"temperature": 0.1}, "unsupported"),
+        ({"max_output_tokens": 3}, "unsupported"),
+        ({"engine": {"a": 1}}, "unsupported"),
+    ],
+    ids=lambda one: str(one),
+)
+def test_a_stage_that_cannot_be_told_anew_keeps_what_it_was_opened_with(
+    change: dict[str, Any], code: str
+) -> None:
+    talk = InUnits()
+    refusal = talk.refuses(c.Configure(**change))
+    assert (refusal.code, refusal.parameter) == (code, f"session.{next(iter(change))}")
+    talk.do(c.Configure(instructions="", playback="estimate"))
+    loose = InUnits(config=replace(BY_ITSELF, strict=False))
+    loose.do(c.Configure(**change))
+    confirming = InUnits(confirms_config=True)
+    confirming.do(c.Configure(**change))
+    assert confirming.state.proposals
+
+
 def test_plain_sessions_change_their_voice_whenever_they_like() -> None:
     talk = Talk(detection=None)
     talk.answer()

@@ -66,6 +66,21 @@ def test_a_unit_s_audio_its_images_and_its_place_reach_the_stage() -> None:
     assert len(talk.unit.images) == 2
 
 
+def test_an_image_at_the_end_of_a_unit_belongs_to_the_next() -> None:
+    talk = InUnits()
+    talk.talk_for(1_300)
+    talk.do(c.AppendAudio(pcm=b"", images=(JPEG,)))
+    talk.talk_for(700)
+    talk.model_listens()
+    assert talk.given[-1] == (1_000, 2_000, 0)
+    assert len(talk.unit.images) == 1
+    talk.do(c.AppendAudio(pcm=b"", images=(JPEG, JPEG)))
+    talk.talk_for(1_000)
+    assert len(talk.unit.images) == 1
+    talk.model_listens()
+    assert len(talk.unit.images) == 2
+
+
 def test_the_first_visible_word_opens_a_response_and_listening_does_not() -> None:
     talk = InUnits()
     talk.talk_for(2_000)
@@ -313,6 +328,22 @@ def test_case_31_a_commit_that_waits_behind_a_failed_unit_is_aborted_and_so_is_t
     )
 
 
+def test_case_31_the_input_of_an_aborted_commit_is_given_all_the_same_and_ends_no_turn() -> None:
+    talk = InUnits()
+    talk.talk_for(2_300)
+    talk.commit()
+    talk.talk_for(200, speech=False)
+    talk.commit()
+    talk.unit_fails()
+    talk.talk_for(1_000)
+    finals = []
+    for _ in range(4):
+        finals.append(talk.unit.final)
+        talk.model_listens()
+    assert talk.given[1:] == [(0, 1_000, 0), (1_000, 2_000, 0), (2_000, 2_300, 700), (2_500, 3_500, 0)]
+    assert finals == [False] * 4
+
+
 def test_case_31_a_commit_after_a_failed_unit_is_refused_until_the_next_append() -> None:
     talk = InUnits()
     talk.talk_for(1_300)
@@ -392,6 +423,26 @@ def test_a_void_unit_that_the_stage_says_it_never_took_is_given_again_unless_it_
         assert names(talk.do(refused)) == ["UnitRefused"]
         talk.talk_for(1_000)
         assert talk.given[1] == ((0, 1_000, 0) if again else (1_000, 2_000, 0))
+
+
+@pytest.mark.parametrize("command", [c.BargeIn(), c.CancelInput()], ids=lambda one: type(one).__name__)
+def test_breaking_in_drops_what_was_committed_and_not_given(command: c.Command) -> None:
+    talk = InUnits()
+    talk.talk_for(1_300)
+    talk.commit()
+    assert "InputCleared" in names(talk.do(command))
+    talk.talk_for(1_000)
+    assert talk.given == [(0, 1_000, 0), (1_300, 2_300, 0)]
+
+
+def test_an_item_whose_last_unit_was_void_and_not_taken_is_given_but_ends_no_turn() -> None:
+    talk = InUnits()
+    talk.talk_for(300)
+    talk.commit()
+    talk.wait(30_000)
+    talk.talk_for(10)
+    assert talk.given == [(0, 300, 700), (0, 300, 700)]
+    assert not talk.unit.final, "nobody waits for an answer to it any more"
 
 
 def test_a_void_unit_that_comes_back_when_the_next_was_given_changes_nothing() -> None:
