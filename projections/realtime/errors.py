@@ -18,6 +18,7 @@ TYPES: dict[str, ErrorType] = {
     "server_vad_unavailable": "invalid_request_error",
     "stage_lost": "server_error",
     "stage_failed": "server_error",
+    "runtime_contract_invalid": "server_error",
     "internal_error": "server_error",
     "log_unavailable": "server_error",
     "store_full": "server_error",

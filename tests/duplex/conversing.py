@@ -47,7 +47,7 @@ _names = itertools.count()
 
 
 @contextlib.contextmanager
-def model(folder: Path, *units: Unit, **what: Any) -> Iterator[RunningServer]:
+def model(folder: Path, *units: Unit, ready: bool = True, **what: Any) -> Iterator[RunningServer]:
     """A server whose model does that with the units of every session."""
     script = {
         "hears": "continuously",
@@ -63,7 +63,7 @@ def model(folder: Path, *units: Unit, **what: Any) -> Iterator[RunningServer]:
     written.write_bytes(msgspec.json.encode(script))
     config = written.with_suffix(".toml")
     config.write_text(f'[stage.scripted]\nscript = "{written}"\n')
-    with running(folder / "data", "--config", str(config), stage="scripted") as server:
+    with running(folder / "data", "--config", str(config), stage="scripted", ready=ready) as server:
         yield server
 
 

@@ -236,3 +236,18 @@ async def test_when_the_model_dies_every_session_is_told_and_the_next_one_finds_
             await client.close()
         assert client.statuses == ["cancelled"]
         verified(server, [talking.session, idle.session, client.session])
+
+
+@pytest.mark.parametrize("query", ["?duplex=1", ""])
+async def test_a_model_that_is_not_what_it_says_is_talked_to_by_nobody(tmp_path: Path, query: str) -> None:
+    with model(tmp_path, hears="utterances", ready=False) as server:
+        server.wait_until(lambda: server.get("/health").json()["status"] == "failed", 60)
+        async with call(server, query) as client:
+            if query:  # a plain session opens by itself
+                await client.send({"type": "session.update", "session": {}})
+            error = (await client.next("error"))["error"]
+            assert (error["code"], error["type"]) == ("runtime_contract_invalid", "server_error")
+            assert f"unit_ms {UNIT_MS} without hearing continuously" in error["message"]
+            with pytest.raises(ConnectionClosed):
+                await client.next()
+            assert client.socket.close_code == 1008
