@@ -139,7 +139,8 @@ class Intake:
 
     def _read_large(self, place: Place) -> list[Wish]:
         """In a thread, and nothing else uses the decoder's state meanwhile."""
-        place.frame = self._decoder.parse(place.text)
+        text, place.text = place.text, ""
+        place.frame = self._decoder.parse(text)
         return self._decoder.wishes(place.frame)
 
     async def _ask_all(self, place: Place, wishes: list[Wish]) -> None:

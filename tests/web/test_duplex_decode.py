@@ -386,6 +386,9 @@ def test_images_come_with_the_audio_that_is_there_or_alone() -> None:
     assert (command.images, len(command.pcm)) == (images, 4_000)
     [alone] = read(append(video_frames=[b64(JPEG)], max_slice_nums=1))
     assert (alone.images, alone.pcm) == (images[1:], b"")
+    reader = decoder()
+    reader.read(json.dumps(append(video_frames=[b64(JPEG)])))  # which says nothing of the audio's format
+    assert joined(reader.read(json.dumps(append(audio=LOUD, sample_rate_hz=24_000))))
 
 
 def test_long_audio_is_cut_into_commands_of_two_seconds() -> None:

@@ -38,7 +38,7 @@ class Collector:
         `threshold` is how loud speech is at least, where `speech` is None. Images go with the audio that is
         there by now, however little it is.
         """
-        pcm = self._sound.take(raw, format_, client_event)
+        pcm = self._sound.take(raw, format_, client_event) if raw else b""
         asked: list[Command] = []
         if (speech, hints) != (self._speech, self._hints):
             asked = self.flush()
