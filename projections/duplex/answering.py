@@ -14,6 +14,7 @@ audio delta is then empty. All transcript deltas of a response, joined, are its 
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
 from antiphon.actors.session.heard import full_text, heard_text, is_playing
@@ -23,6 +24,7 @@ from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
 from antiphon.events.units import SAMPLE_RATE, ms_to_samples, samples_to_ms
 from antiphon.projections.realtime import items
+from antiphon.projections.summary import of_response
 
 from . import frames as f
 from .errors import failed
@@ -208,6 +210,7 @@ def _closing(view: View, answer: Answer, event: v.ResponseEnded, mono_ns: int) -
         "status_details": _details(event),
         "output": [message, *answer.calls],
         "usage": items.usage(event.usage),
+        **_metrics(view, answer),
     }
     return [
         *shown,
@@ -217,6 +220,12 @@ def _closing(view: View, answer: Answer, event: v.ResponseEnded, mono_ns: int) -
         (f.ResponseDone, {**scope, "response": response}),
         (f.RateLimits, {}),
     ]
+
+
+def _metrics(view: View, answer: Answer) -> f.Json:
+    """How long the answer took by the stage's clock and by the server's, where the client wants to know."""
+    taken = None if view.measures is None else view.measures.of(answer.created.response)
+    return {} if taken is None else {"metrics": msgspec.to_builtins(of_response(taken))}
 
 
 def _details(ended: v.ResponseEnded) -> f.Json | None:

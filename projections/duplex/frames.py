@@ -46,11 +46,14 @@ class HeartbeatAck(Frame, frozen=True, kw_only=True, tag="session.heartbeat_ack"
 
 
 class TurnEvent(Frame, frozen=True, kw_only=True, tag="turn.event"):
+    """`model_turn_id` counts the model's turns, which end as it decides; only where one has ended."""
+
     session_id: str
     event: str
     turn_state: str
     epoch: int
     turn_id: int
+    model_turn_id: int | UnsetType = UNSET
 
 
 class OverlapDecision(Frame, frozen=True, kw_only=True, tag="overlap.decision"):

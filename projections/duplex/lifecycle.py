@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
+from antiphon.projections.measures import Measures
 
 from . import errors
 from . import frames as f
@@ -20,6 +21,9 @@ SIGNALLED = {
     "assistant_done": "idle",
 }
 """What a client's signal makes of the turn state that is shown. Nothing else follows from it."""
+
+METRICS = "return_stage_metrics"
+"""The option of a session whose client wants to know how long answers take."""
 
 REASONS = {"client": "client_close", "disconnected": "disconnect"}
 """The protocol's words for why a session was closed; other reasons are shown as they are."""
@@ -44,7 +48,11 @@ def configured(view: View, stored: Stored, event: v.SessionConfigured) -> tuple[
 
 
 def _configured_by(view: View, config: v.Config) -> View:
-    return replace(view, config=config, output=output_format(config))
+    view = replace(view, config=config, output=output_format(config))
+    if config.engine.get(METRICS) is not True:
+        return replace(view, measures=None)
+    by_pieces = view.abilities.hears == "continuously" and not view.abilities.unit_ms
+    return replace(view, measures=view.measures or Measures(by_pieces=by_pieces))
 
 
 def refused(view: View, stored: Stored, event: v.CommandRefused) -> tuple[View, Shown]:
@@ -60,6 +68,8 @@ def config_refused(view: View, stored: Stored, event: v.ConfigRefused) -> tuple[
 
 def without_stage(view: View, stored: Stored, event: v.StageRefused | v.StageLost) -> tuple[View, Shown]:
     """The session ends for want of its model: that is told before its answer ends as failed."""
+    if event.stage == "voice":
+        return replace(view, abilities=replace(view.abilities, detects_voice=False)), []
     if event.stage != "model" or view.phase == "closed":
         return view, []
     if isinstance(event, v.StageLost):
@@ -88,21 +98,22 @@ def _ended(view: View, reason: str) -> tuple[View, tuple[type[f.Frame], f.Json]]
 
 def signalled(view: View, stored: Stored, event: v.TurnSignalled) -> tuple[View, Shown]:
     view = replace(view, turn_state=SIGNALLED.get(event.event, view.turn_state))
-    return view, [_turn_event(view, event.event, view.turn)]
+    return view, [_turn_event(view, event.event)]
 
 
 def turn_ended(view: View, stored: Stored, event: v.TurnEnded) -> tuple[View, Shown]:
     speaking = view.speaking
     if speaking is not None:
         view = replace(view, speaking=replace(speaking, turn_over=True))
-    return view, [_turn_event(view, "model_turn_ended", event.turn)]
+    return view, [_turn_event(view, "model_turn_ended", model_turn_id=event.turn)]
 
 
-def _turn_event(view: View, event: str, turn: int) -> tuple[type[f.Frame], f.Json]:
+def _turn_event(view: View, event: str, **more: int) -> tuple[type[f.Frame], f.Json]:
     return f.TurnEvent, {
         "session_id": view.session,
         "event": event,
         "turn_state": view.turn_state,
         "epoch": view.epoch,
-        "turn_id": turn,
+        "turn_id": view.turn,
+        **more,
     }

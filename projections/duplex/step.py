@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
+from antiphon.projections import measures
 from antiphon.projections.base import frame_number
 
 from . import answering, hearing, lifecycle, playing
@@ -18,6 +19,8 @@ from .view import Shown, View
 
 def step(view: View, stored: Stored) -> tuple[View, list[f.Frame]]:
     """The view after the event, and its frames in order, numbered."""
+    if view.measures is not None:
+        view = replace(view, measures=measures.step(view.measures, stored))
     show = SHOWS.get(type(stored.event))
     if show is None:
         return view, []

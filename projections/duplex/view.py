@@ -14,6 +14,7 @@ from antiphon.actors.session.state import Played
 from antiphon.events import vocabulary as v
 from antiphon.events.ids import ItemId, ResponseId, SessionId
 from antiphon.events.units import samples_to_ms
+from antiphon.projections.measures import Measures
 
 from . import frames as f
 from .formats import Format, usual
@@ -77,6 +78,8 @@ class View(Struct, frozen=True, gc=False):
     troubled: str | None = None
     speaking: Answer | None = None
     ended: tuple[Answer, ...] = ()
+    measures: Measures | None = None
+    """How long answers take, where the client wants to know."""
     spoken_s: tuple[tuple[ItemId, float], ...] = ()
     """Committed items that wait for their transcript, with their length in seconds."""
 
