@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.actors.link.window import REMEMBERED, Window
+from antiphon.actors.link.window import HEAVY_LIMIT, LIGHT, REMEMBERED, Window
 from antiphon.events.ids import Operation
 
 
@@ -75,3 +75,29 @@ def test_credits_are_bounded_and_all_come_back(limit: int, turns: list[int]) -> 
         window.ended(Operation(operation), operation + 1)
     window.acknowledged(asked)
     assert len(window) == 0
+
+
+def test_heavy_operations_hold_bytes_until_they_are_in_the_log_or_void() -> None:
+    window = Window(8)
+    half = HEAVY_LIMIT // 2
+    assert window.take(Operation(1), None, half)
+    assert window.take(Operation(2), 0, half)
+    assert not window.take(Operation(3), 0, LIGHT + 1)
+    assert window.take(Operation(4), 0, LIGHT)  # what is light is counted, not weighed
+
+    window.voided(1)
+    assert window.take(Operation(5), 1, half)
+    assert not window.take(Operation(6), 1, half)
+    window.ended(Operation(1), 1)
+    assert not window.take(Operation(6), 1, half)
+    window.acknowledged(1)
+    assert window.take(Operation(6), 1, half)
+
+
+def test_one_operation_fits_however_heavy_it_is() -> None:
+    window = Window(8)
+    assert window.take(Operation(1), None, 3 * HEAVY_LIMIT)
+    assert not window.take(Operation(2), None, LIGHT + 1)
+    window.ended(Operation(1), 1)
+    window.taken_over()
+    assert window.take(Operation(2), None, 3 * HEAVY_LIMIT)

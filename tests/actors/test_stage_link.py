@@ -10,6 +10,7 @@ import pytest
 import uvloop
 
 from antiphon.actors.link.codec import WINDOW, LinkNotReady, WindowFull
+from antiphon.actors.link.window import HEAVY_LIMIT
 from antiphon.actors.processes.stage_server import StageServer
 from antiphon.actors.stages.contract import (
     Acknowledge,
@@ -228,3 +229,15 @@ async def test_a_closed_link_takes_nothing_more(echo: Serving, server: StageServ
         echo.send(heard(9))
     server.stop(timeout_s=2)
     assert echo.lost == []
+
+
+async def test_what_is_too_heavy_beside_the_rest_waits_on_this_side(echo: Serving) -> None:
+    def utterance(operation: int) -> Listen:
+        return Listen(fence(), Operation(operation), operation, bytes(HEAVY_LIMIT // 2), whole=True)
+
+    echo.send(utterance(1), utterance(2))
+    with pytest.raises(WindowFull):
+        echo.send(utterance(3))
+    await echo.until(lambda: len(echo.outputs) == 2)
+    echo.send(Acknowledge(SESSION, 1), utterance(3))
+    await echo.until(lambda: len(echo.outputs) == 3)
