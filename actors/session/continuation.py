@@ -23,19 +23,16 @@ def limit(state: Session) -> int:
 
 
 def due_ns(state: Session) -> int | None:
-    """When the next unit of silence is due. Input that is there waits for its rest for one unit's length."""
+    """When the next unit of silence is due. Input in a stream waits for its rest for one unit's length."""
     units, active = state.units, state.turns.active
     fed = active is not None and active.operation is None
     if not state.unit or not (fed or units.awaiting):
         return None
-    asked = bool(state.proposals) and state.proposals[0].operation is not None
-    if units.flight is not None or units.broken or asked:
+    if units.flight is not None or units.broken or state.proposals:
         return None
     period = state.abilities.unit_ms * 1_000_000
-    due = units.paced_mono_ns + period
-    if state.streams and state.buffer.appended > max(units.given, units.floor):
-        return max(due, state.buffer.last_mono_ns + period)
-    return due
+    latest = max(units.paced_mono_ns, state.buffer.last_mono_ns) if state.streams else units.paced_mono_ns
+    return latest + period
 
 
 def go_on(state: Session, at: Moment) -> list[Event]:

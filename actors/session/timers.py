@@ -27,7 +27,7 @@ def timers(state: Session) -> dict[TimerName, int]:
         dues["playout"] = due
     if (due := patience.due_ns(state)) is not None:
         dues["stage"] = due
-    if state.abilities.unit_ms and (due := continuation.due_ns(state)) is not None:
+    if (due := continuation.due_ns(state)) is not None:
         dues["continuation"] = due
     return dues
 

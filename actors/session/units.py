@@ -40,6 +40,9 @@ from antiphon.events.vocabulary import (
 
 from .state import Held, Session, Unit, Units
 
+STALE = "stale_fence"
+"""Why a stage refuses a unit that a cancel overtook."""
+
 NOT_HEARD = ("silence", "acknowledgement")
 """Outcomes of a commit whose audio is given to nobody."""
 
@@ -99,8 +102,8 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             done = units.flight.until
             left = tuple(one for one in units.held if one.until > done)
             return replace(state, units=replace(units, flight=None, held=left))
-        case UnitRefused(operation=operation):
-            return replace(state, units=_rolled_back(state, operation))
+        case UnitRefused(operation=operation, code=code):
+            return replace(state, units=_rolled_back(state, operation, failed=code != STALE))
         case EpochAdvanced():
             return replace(state, units=replace(units, flight=None, void=units.flight, awaiting=False))
         case SessionConfigured(config=config) if config.auto_response and not state.streams:
@@ -155,9 +158,9 @@ def _paced(state: Session, at: Moment) -> int:
     return due if at.mono_ns - due <= period else at.mono_ns
 
 
-def _rolled_back(state: Session, operation: Operation) -> Units:
+def _rolled_back(state: Session, operation: Operation, *, failed: bool) -> Units:
     """The input of a unit that the stage did not take comes first again. A commit that waited for it has
-    failed: its item ends nobody's turn any more."""
+    failed: its item ends nobody's turn any more. One that came too late for its epoch is given at once."""
     units = state.units
     lost = next((unit for unit in (units.flight, units.void) if unit and unit.operation == operation), None)
     if lost is None:
@@ -169,7 +172,8 @@ def _rolled_back(state: Session, operation: Operation) -> Units:
         given=min(units.given, lost.from_sample),
         held=tuple(replace(one, due=False) for one in units.held),
         images=(*((seq, lost.from_sample) for seq in lost.images), *units.images),
-        broken=True,
+        broken=failed,
+        awaiting=units.awaiting and lost is not units.flight,
     )
 
 

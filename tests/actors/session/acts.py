@@ -266,7 +266,13 @@ def end_unit(talk: Talk, n: int) -> None:
     elif n in (3, 8, 9):
         talk.do(c.RecordSpeech(text=f"unit {n} ", pcm=pcm(100), **word))
     else:
-        talk.do(c.RecordFailure(code="busy", message="not now", **word))
+        talk.do(
+            c.RecordFailure(
+                code=("busy", "stale_fence")[n == 4 and talk.state.units.flight is None],
+                message="not now",
+                **word,
+            )
+        )
 
 
 def go_on_in_units(talk: Talk, n: int) -> None:

@@ -142,7 +142,7 @@ class Books:
 
     def _UnitRefused(self, event: v.UnitRefused, seq: int) -> None:
         if event.operation in self.units or event.operation == self.void:
-            self.broken = True
+            self.broken = event.code != "stale_fence"
         asked = (*self.recognitions, *self.speaking, *self.endings)
         if event.operation not in asked:  # a piece of input that a continuously hearing model failed at
             for piece in [piece for piece in self.pieces if piece <= event.operation]:

@@ -159,7 +159,7 @@ def check_units(log: Sequence[Stored]) -> None:
             case v.UnitRefused(operation=operation):
                 asked = log[operation].event
                 if isinstance(asked, v.UnitSubmitted) and asked.work == "unit":
-                    broken, last = True, min(last, asked.from_sample)
+                    broken, last = event.code != "stale_fence", min(last, asked.from_sample)
                     had_input = asked.from_sample < asked.until_sample
                     refused = asked if had_input and freed < operation else None
             case v.InputAppended() | v.ResponseCreated():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from typing import Any
 
 import pytest
@@ -126,6 +127,7 @@ def test_any_duplex_conversation_cut_anywhere_and_refolded_is_the_same_conversat
 @pytest.mark.campaign
 @pytest.mark.parametrize("first", range(0, 100_000, 1_000))
 def test_campaign(first: int) -> None:
+    acted = facts = 0
     for seed in range(first, first + 1_000):
         rng = random.Random(seed)
         duplex = rng.random() < 0.75
@@ -133,14 +135,16 @@ def test_campaign(first: int) -> None:
         steps = range(rng.choice((20, 60, 150)))
         acts = [(rng.choice(DUPLEX_ACTS if duplex else ACTS), rng.randrange(10)) for _ in steps]
         try:
-            hold(kind, acts, rng.randrange(10_000))
+            facts += hold(kind, acts, rng.randrange(10_000))
         except BaseException as error:
             error.add_note(f"seed {seed}: {kind} {[(act.__name__, n) for act, n in acts]}")
             raise
+        acted += len(acts)
+    sys.stdout.write(f"\nseeds {first} to {first + 999}: {acted} acts, {facts} facts\n")
 
 
-def hold(kind: Kind, acts: Conversation, cut: int) -> None:
-    """Act it out and look at what came of it."""
+def hold(kind: Kind, acts: Conversation, cut: int) -> int:
+    """Act it out and look at what came of it. How many facts that is."""
     talk = Talk(**kind)
     for act, n in acts:
         act(talk, n)
@@ -151,6 +155,7 @@ def hold(kind: Kind, acts: Conversation, cut: int) -> None:
         check_frames(talk.stored)
     check_cursors(talk)
     check_cut(talk, cut % len(talk.stored))
+    return len(talk.stored)
 
 
 def check_cursors(talk: Talk) -> None:

@@ -8,7 +8,7 @@ from antiphon.actors.session import commands as c
 from antiphon.actors.session.timers import timers
 from antiphon.events.vocabulary import ModelListened, ResponseCreated, ResponseEnded
 
-from .duplex import BY_ITSELF, UNIT_MS, InUnits
+from .duplex import BY_ITSELF, UNIT_MS, InUnits, message
 from .given import names, only
 
 
@@ -182,6 +182,41 @@ def test_a_turn_that_ends_without_a_word_ends_the_answer_that_was_asked_for() ->
     happened = talk.model_ends_its_turn()
     assert names(happened) == ["TurnEnded", "ModelListened", "ResponseEnded"]
     assert only(ModelListened, happened)[0].reason == "turn_completed_without_output"
+
+
+def test_input_that_waits_to_be_asked_about_does_not_hold_the_model_up() -> None:
+    talk = speaking(auto=False)
+    due = due_ms(talk)
+    talk.talk_for(300)
+    assert due_ms(talk) == due
+
+
+def test_a_timer_that_fires_early_or_for_nothing_is_nothing() -> None:
+    talk = speaking()
+    talk.wait(0)
+    talk.model_says()
+    assert talk.do(c.FireTimer(name="continuation")) == []
+    talk.do(c.CancelResponse())
+    talk.now_ms += 60_000
+    assert talk.do(c.FireTimer(name="continuation")) == []
+
+
+def test_no_silence_is_given_beside_an_answer_to_a_text() -> None:
+    talk = InUnits(reads=True)
+    talk.do(message("hello"), c.CreateResponse())
+    assert talk.active.operation is not None
+    assert due_ms(talk) is None
+
+
+def test_a_turn_whose_end_the_stage_did_not_take_is_not_waited_out() -> None:
+    talk = InUnits()
+    talk.talk_for(300)
+    talk.commit()
+    talk.unit_fails()
+    assert due_ms(talk) is None
+    talk.talk_for(10)
+    talk.model_listens()
+    assert due_ms(talk) is None, "the commit was aborted"
 
 
 def test_the_timer_follows_from_the_log_alone() -> None:

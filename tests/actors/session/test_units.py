@@ -412,17 +412,25 @@ def test_a_barge_in_lets_the_unit_in_flight_end_by_itself_and_gives_the_next_at_
     assert names(talk.model_says("new "))[0] == "ResponseCreated"
 
 
-def test_a_void_unit_that_the_stage_says_it_never_took_is_given_again_unless_it_was_thrown_away() -> None:
-    for command, again in ((c.CancelResponse(), True), (c.BargeIn(), False)):
-        talk = InUnits()
-        talk.talk_for(1_000)
-        talk.model_says(last=False)
-        stale = talk.word()
-        talk.do(command)
-        refused = c.RecordFailure(code="stale_fence", message="epoch 0 is over", **stale)
-        assert names(talk.do(refused)) == ["UnitRefused"]
-        talk.talk_for(1_000)
-        assert talk.given[1] == ((0, 1_000, 0) if again else (1_000, 2_000, 0))
+def test_a_void_unit_that_the_stage_says_it_never_took_is_given_again_at_once() -> None:
+    talk = InUnits()
+    talk.talk_for(1_000)
+    talk.model_says(last=False)
+    stale = talk.word()
+    talk.do(c.CancelResponse())
+    refused = c.RecordFailure(code="stale_fence", message="epoch 0 is over", **stale)
+    assert names(talk.do(refused)) == ["UnitRefused", "UnitSubmitted"]
+    assert talk.given == [(0, 1_000, 0), (0, 1_000, 0)]
+
+
+def test_a_void_unit_that_was_thrown_away_is_not_given_again() -> None:
+    talk = InUnits()
+    talk.talk_for(1_000)
+    stale = talk.word()
+    talk.do(c.BargeIn())
+    talk.do(c.RecordFailure(code="stale_fence", message="epoch 0 is over", **stale))
+    talk.talk_for(1_000)
+    assert talk.given == [(0, 1_000, 0), (1_000, 2_000, 0)]
 
 
 @pytest.mark.parametrize("command", [c.BargeIn(), c.CancelInput()], ids=lambda one: type(one).__name__)
