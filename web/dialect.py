@@ -36,9 +36,10 @@ class Begin(Protocol):
     """How a session of a dialect begins."""
 
     def __call__(
-        self, query: Mapping[str, str], receive: Receive, abilities: Abilities, model: str
+        self, query: Mapping[str, str], receive: Receive, abilities: Callable[[], Abilities], model: str
     ) -> Awaitable[Beginning]:
-        """Raises Undecodable, Refused, Left. `model` is the server's name for its model."""
+        """Raises Undecodable, Refused, Left, and whatever asking for `abilities` raises. `model` is the
+        server's name for its model; "": the model's own."""
 
 
 class Sound(Protocol):

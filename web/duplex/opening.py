@@ -91,7 +91,11 @@ def usual_config(abilities: Abilities, model: str) -> Config:
 
 
 def opened_config(abilities: Abilities, usual: Config, asked: Configure) -> Config:
-    """The configuration to open with: decided as for a session that runs by the usual one. Raises Refused."""
+    """The configuration to open with: decided as for a session that runs by the usual one. Raises Refused.
+
+    The stage is opened with it, so all of it can still be told to the stage.
+    """
+    abilities = replace(abilities, confirms_config=True)
     if isinstance(asked.model, str):
         usual, asked = replace(usual, model=asked.model), replace(asked, model=UNSET)
     state = Session(SessionId(""), phase="open", abilities=abilities, config=usual)
