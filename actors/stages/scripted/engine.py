@@ -84,6 +84,7 @@ class ScriptedEngine:
         self._script = script
         self._timeline = Timeline()
         self._epochs: dict[SessionId, int] = {}
+        self._instructions: dict[SessionId, str] = {}
         self._counts: dict[tuple[SessionId, str], int] = {}
         self._changed = threading.Condition()
         self._stopped = False
@@ -101,6 +102,7 @@ class ScriptedEngine:
     def open(self, fence: Fence, config: dict[str, Any]) -> Pending:
         self._check(config)
         self._epochs[fence.session] = fence.epoch
+        self._instructions[fence.session] = config.get("instructions", "")
         return self._called("open", fence)
 
     def listen(self, command: Listen) -> None:
@@ -117,7 +119,9 @@ class ScriptedEngine:
         if not self._runs:
             self.configs.append(config)
         self._check(config)
-        return self._called("configure", fence)
+        pending = self._called("configure", fence)
+        self._instructions[fence.session] = config.get("instructions", "")
+        return pending
 
     def cancel(self, fence: Fence, next_fence: Fence) -> None:
         self._note("cancel", fence)
@@ -126,6 +130,7 @@ class ScriptedEngine:
     def close(self, fence: Fence) -> Pending:
         pending = self._called("close", fence)
         self._epochs.pop(fence.session, None)
+        self._instructions.pop(fence.session, None)
         for counted in [key for key in self._counts if key[0] == fence.session]:
             del self._counts[counted]
         return pending
@@ -175,7 +180,10 @@ class ScriptedEngine:
     def _asked(self, kind: Asked, command: Work) -> None:
         self._note(kind, command.fence)
         nth = self._nth(kind, command.fence.session)
-        reply = Reply(to=kind, dies=True) if self._dead else self._script.reply(kind, nth, command)
+        instructions = self._instructions.get(command.fence.session, "")
+        reply = self._script.reply(kind, nth, command, instructions)
+        if self._dead:
+            reply = Reply(to=kind, dies=True)
         if reply is None:
             return
         error = _error(reply)

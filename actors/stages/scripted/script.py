@@ -83,13 +83,13 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     voices: tuple[str, ...] = ()
     """A configuration with another voice is refused; empty: any will do."""
 
-    def reply(self, to: Asked, nth: int, command: Work | None = None) -> Reply | None:
+    def reply(self, to: Asked, nth: int, command: Work | None = None, instructions: str = "") -> Reply | None:
         """The reply to the nth such call: the one made for it, else the general one."""
         matching = [reply for reply in self.replies if reply.to == to and reply.nth in (nth, None)]
         found = min(matching, key=lambda reply: reply.nth is None, default=None)
         if found is None and to == "unit" and isinstance(command, Listen):
             unit = self.units[nth - 1] if nth <= len(self.units) else Unit()
-            return _of_a_unit(unit, command, nth, self)
+            return _as_said(unit, unit.bodies(command, nth, self.unit_ms, instructions), self)
         return found
 
 
@@ -106,8 +106,7 @@ def say(
     return Step(says=made, after_ms=after_ms, last=last, late=late, times=times)
 
 
-def _of_a_unit(unit: Unit, command: Listen, nth: int, script: Script) -> Reply:
-    bodies = unit.bodies(command, nth, script.unit_ms)
+def _as_said(unit: Unit, bodies: list[Body], script: Script) -> Reply:
     wait_ms = script.compute_ms if unit.after_ms is None else unit.after_ms
     steps: list[Step] = []
     for k, body in enumerate(bodies):

@@ -16,8 +16,8 @@
     tone_ms = 400
     turn_ends = true                           # and with this its turn ends
 
-In a text {n} is the number of the unit in its session, {loudest} its largest sample and {images} how many
-images came with it: what a test can tell one session, and one input, from another by.
+In a text {n} is the number of the unit in its session, {loudest} its largest sample, {images} how many images
+came with it and {instructions} those it runs by: what a test can tell sessions, inputs and configurations by.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Unit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     times: int = 1
     """As for a step: said of void work, said more than once."""
 
-    def bodies(self, command: Listen, nth: int, unit_ms: int) -> list[Body]:
+    def bodies(self, command: Listen, nth: int, unit_ms: int, instructions: str = "") -> list[Body]:
         """What it says, in order; the last body ends the operation."""
         if self.does in ("hang", "die"):
             return []
@@ -73,7 +73,7 @@ class Unit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             said = Called(self.call_id.replace("{n}", str(nth)), self.name, self.arguments)
         else:
             ms = unit_ms if self.tone_ms is None else self.tone_ms
-            said = Said(_filled(self.text, command, nth), tone(self.tone_hz, ms))
+            said = Said(_filled(self.text, command, nth, instructions), tone(self.tone_hz, ms))
         if self.turn_ends or self.does == "call":
             return [*self._measured(), said, *self._turn_end(), Finished()]
         return [*self._measured(), said]
@@ -90,10 +90,15 @@ class Unit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return measured
 
 
-def _filled(text: str, command: Listen, nth: int) -> str:
+def _filled(text: str, command: Listen, nth: int, instructions: str) -> str:
     if "{" not in text:
         return text
-    known = {"n": nth, "loudest": loudest(command.pcm), "images": len(command.images)}
+    known = {
+        "n": nth,
+        "loudest": loudest(command.pcm),
+        "images": len(command.images),
+        "instructions": instructions,
+    }
     for name, value in known.items():
         text = text.replace(f"{{{name}}}", str(value))
     return text
