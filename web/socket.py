@@ -72,9 +72,10 @@ class RealtimeRoute:
         self, attachment: Attachment, socket: WebSocket[Any, Any, Any], principal: str | None
     ) -> str | None:
         """Open a session for the attachment; the frame that is to be asked first, if one came already."""
-        dialect, abilities = attachment.dialect, self._host.abilities()
-        model = self._settings.model or abilities.stage
-        began = await dialect.begin(socket.query_params, socket.receive, abilities, model)
+        dialect = attachment.dialect
+        began = await dialect.begin(
+            socket.query_params, socket.receive, self._host.abilities, self._settings.model
+        )
         attach = Attach(dialect=dialect.name, client=socket.headers.get("user-agent", "")[:200])
         attachment.hosted = self._host.open(
             attachment, began.config, attach, mode=dialect.mode, principal=principal

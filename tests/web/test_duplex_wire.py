@@ -182,7 +182,7 @@ async def test_who_says_nothing_at_all_is_let_go(monkeypatch: pytest.MonkeyPatch
         await asyncio.Event().wait()
 
     with pytest.raises(Undecodable) as caught:
-        await begin({}, receive, ABLE, "model")
+        await begin({}, receive, lambda: ABLE, "model")
     assert caught.value.code == "config_timeout"
 
 

@@ -12,7 +12,7 @@ Whatever fails before the session is open ends the connection, after one error.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -41,18 +41,22 @@ def is_asked_for(query: Mapping[str, str]) -> bool:
     return query.get("duplex", "").lower() in YES
 
 
-async def begin(query: Mapping[str, str], receive: Receive, abilities: Abilities, model: str) -> Beginning:
-    """Raises Undecodable, Refused, Left."""
-    usual = usual_config(abilities, query.get("model") or model)
+async def begin(
+    query: Mapping[str, str], receive: Receive, abilities: Callable[[], Abilities], model: str
+) -> Beginning:
+    """Raises Undecodable, Refused, Left, and whatever asking for abilities raises."""
+    model = query.get("model") or model
     if query.get("model") and not _waits(query):
-        return Beginning(usual)
+        return Beginning(usual_config(abilities(), model))
     text = await _first_message(receive)
+    able = abilities()  # who speaks first is answered, also where nothing can be opened
+    usual = usual_config(able, model)
     frame = DuplexDecoder(lambda: usual).parse(text)
     match frame:
         case f.SessionUpdate(session=session):
             given = {} if session is UNSET else session
             asked = configure(given, usual, frame.event_id, opening=True)
-            return Beginning(opened_config(abilities, usual, asked))
+            return Beginning(opened_config(able, usual, asked))
         case f.SessionResume():
             raise Undecodable("unsupported_session_resume", "sessions cannot be resumed here", "type")
         case _:
@@ -82,7 +86,7 @@ async def _first_message(receive: Receive) -> str:
 def usual_config(abilities: Abilities, model: str) -> Config:
     """What a session runs by where its client says nothing."""
     return Config(
-        model=model,
+        model=model or abilities.stage,
         output_modalities=("text", "audio") if abilities.speaks else ("text",),
         overlap=Overlap(),
         playback="ack_only",

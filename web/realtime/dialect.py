@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -18,12 +18,15 @@ from antiphon.web.dialect import Beginning, Dialect, Receive
 from .decode import RealtimeDecoder
 
 
-async def begin(query: Mapping[str, str], receive: Receive, abilities: Abilities, model: str) -> Beginning:
+async def begin(
+    query: Mapping[str, str], receive: Receive, abilities: Callable[[], Abilities], model: str
+) -> Beginning:
     """At once: clients wait for session.created before they say anything."""
+    able = abilities()
     config = Config(
-        model=model,
-        output_modalities=("audio",) if abilities.speaks else ("text",),
-        turn_detection=TurnDetection() if abilities.detects_voice else None,
+        model=model or able.stage,
+        output_modalities=("audio",) if able.speaks else ("text",),
+        turn_detection=TurnDetection() if able.detects_voice else None,
     )
     return Beginning(config)
 
