@@ -105,22 +105,26 @@ async def test_the_model_calls_a_function_of_the_clients(tmp_path: Path) -> None
         verified(server, [client.session])
 
 
-async def test_over_an_answer_the_client_breaks_in_and_the_rest_of_the_unit_reaches_nobody(
+async def test_the_client_breaks_in_and_what_is_left_of_the_unit_under_way_reaches_nobody(
     tmp_path: Path,
 ) -> None:
-    """The unit under way ends late, behind the first one of the next moment."""
-    late = speaks("too late. ", after_ms=400, late=True)
-    with model(tmp_path, speaks("first. "), late, ends("next: {loudest}.")) as server:
+    """It ends late, behind the first one of the next moment."""
+    begins = {"says": {"type": "said", "text": "second, ", "tone_ms": UNIT_MS}}
+    late = {"says": {"type": "said", "text": "too late."}, "after_ms": 400, "late": True, "last": True}
+    second = {"to": "unit", "nth": 2, "steps": [begins, late]}
+    units = [speaks("first, "), LISTENS, ends("next: {loudest}."), LISTENS]
+    with model(tmp_path, *units, replies=[second]) as server:
         async with call(server) as client:
             await client.open(**AUTO)
             await client.say(1_000, 2 * UNIT_MS)
-            await client.next("response.output_audio.delta")
+            while len(client.of("response.output_audio.delta")) < 2:
+                await client.next("response.output_audio.delta")
             await client.send({"type": "barge_in"})
             await client.next("response.done")
             await client.say(3_000)
             await client.next("response.done")
             await client.close()
         assert client.statuses == ["cancelled", "completed"]
-        assert client.transcripts == ["first. ", "next: 3000."]
+        assert client.transcripts == ["first, second, ", "next: 3000."]
         assert [frame["epoch"] for frame in client.of("response.created")] == [0, 1]
         verified(server, [client.session])
