@@ -30,7 +30,7 @@ def test_live_health_and_metrics_answer(echo_server: RunningServer) -> None:
 
 
 async def test_a_session_that_comes_too_early_is_refused_retryably(tmp_path: Path) -> None:
-    slow = "[stage.scripted]\nload_ms = 1500\n"
+    slow = "[stage.scripted]\nload_ms = 30000\n"
     (tmp_path / "slow.toml").write_text(slow)
     arguments = ("--config", str(tmp_path / "slow.toml"))
     with running(tmp_path / "data", *arguments, stage="scripted", ready=False) as server:
