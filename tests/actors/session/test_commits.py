@@ -91,6 +91,9 @@ def test_a_plain_commit_needs_100_ms_and_a_duplex_one_any_audio_at_all() -> None
     talk = Asked()
     talk.talk_for(50)
     assert type(talk.refuses(c.CommitInput())) is NothingToCommit
+    talk.talk_for(50)
+    assert outcome(talk.do(c.CommitInput())) == "kept"
+    talk.talk_for(50)
     assert outcome(talk.commit()) == "kept"
 
 
@@ -118,6 +121,12 @@ def test_a_verdict_of_silence_holds_although_something_was_heard() -> None:
     talk = Asked(auto=True)
     talk.talk_for(1_000)
     assert outcome(talk.commit(speech=False)) == "silence"
+
+
+def test_a_verdict_of_speech_holds_although_nothing_was_heard() -> None:
+    talk = Asked()
+    talk.talk_for(1_000, speech=False)
+    assert outcome(talk.commit(speech=True)) == "kept"
 
 
 def test_one_chunk_of_speech_is_enough_to_have_said_something_and_unjudged_audio_is_speech() -> None:
@@ -244,6 +253,9 @@ def test_so_many_items_may_wait_for_an_answer_to_end_and_no_more() -> None:
         talk.commit()
     talk.talk_for(1_400)
     assert type(talk.refuses(c.CommitInput(any_length=True))) is Backpressure
+    talk.do(c.CommitInput(any_length=True, respond=False))
+    talk.talk_for(500)
+    assert outcome(talk.commit()) == "acknowledgement", "nobody waits for an answer to that"
 
 
 def test_an_overlap_whose_commit_wants_no_answer_is_kept() -> None:
@@ -255,8 +267,13 @@ def test_an_overlap_whose_commit_wants_no_answer_is_kept() -> None:
 
 
 def test_input_from_before_the_answer_is_deferred_only_if_an_answer_to_it_is_wanted() -> None:
-    for respond, wanted in ((None, "kept"), (True, "deferred")):
-        talk = Asked()
+    for auto, respond, wanted in (
+        (False, None, "kept"),
+        (False, True, "deferred"),
+        (True, None, "deferred"),
+        (True, False, "kept"),
+    ):
+        talk = Asked(auto=auto)
         talk.talk_for(500)
         talk.do(message("hello"), c.CreateResponse())
         assert outcome(talk.commit(respond=respond)) == wanted
@@ -299,6 +316,13 @@ def test_in_a_stream_nothing_is_left_to_defer_and_nothing_is_a_mere_acknowledgem
     assert len(talk.state.entries) == 2
 
 
+def test_where_overlaps_are_not_decided_a_commit_over_an_answer_is_kept() -> None:
+    talk = Talk(detection=None)
+    talk.do(c.CreateResponse())
+    talk.do(c.AppendAudio(pcm=bytes(2 * 24 * 300), speech=True))
+    assert outcome(talk.do(c.CommitInput(respond=True))) == "kept"
+
+
 def test_plain_sessions_commit_as_ever_whatever_is_being_said() -> None:
     talk = Talk(detection=None)
     talk.do(c.CreateResponse())
@@ -317,6 +341,15 @@ def test_where_answers_come_by_themselves_the_end_of_speech_in_a_stream_is_only_
     talk.hear(700, SILENCE)
     assert talk.all(SpeechStopped)
     assert talk.all(InputCommitted) == []
+
+
+@pytest.mark.parametrize("kind", ["asked", "pieces"])
+def test_elsewhere_the_end_of_speech_commits_what_was_said(kind: str) -> None:
+    talk = Asked(auto=True, detection=TurnDetection()) if kind == "asked" else Talk(hears="continuously")
+    talk.hear(400)
+    talk.hear(700, SILENCE)
+    assert [committed.by for committed in talk.all(InputCommitted)] == ["voice"]
+    assert len(talk.all(ResponseCreated)) == (kind == "asked")
 
 
 def test_the_end_of_speech_commits_held_input_and_asks_for_its_answer() -> None:

@@ -312,3 +312,17 @@ def test_switching_between_streaming_and_asking_gives_nothing_twice_and_nothing_
 def test_a_session_opens_with_generation_0() -> None:
     talk = Talk(config=Config(voice="alba"))
     assert talk.state.generation == 0
+
+
+def test_a_session_without_a_detector_can_be_told_everything_else() -> None:
+    talk = Talk(detection=None, detects_voice=False)
+    talk.do(c.Configure(instructions="be brief"), c.Configure(turn_detection=None))
+    assert talk.state.config.instructions == "be brief"
+
+
+def test_an_update_that_was_not_put_to_the_stage_is_not_settled_by_it() -> None:
+    talk = InUnits(confirms_config=True)
+    talk.talk_for(1_000)
+    talk.do(c.Configure(instructions="new"))
+    assert talk.do(settled(1)) == []
+    assert talk.state.generation == 0

@@ -16,10 +16,11 @@ from antiphon.events.vocabulary import (
     Overlap,
     OverlapDecided,
     ResponseEnded,
+    SpeechStarted,
     TurnDetection,
 )
 
-from .duplex import ASKED, BY_ITSELF, UNIT_MS, Asked, InUnits, message
+from .duplex import ASKED, BY_ITSELF, JPEG, UNIT_MS, Asked, InUnits, message
 from .given import Talk, names, only, pcm
 
 LETS_IN = Overlap(policy="barge_in_on_speech")
@@ -199,6 +200,22 @@ def test_under_server_vad_the_start_of_speech_lets_the_user_in(streams: bool) ->
     assert [one.reason for one in let_in] == ["server_vad_speech_started"]
 
 
+def test_the_speech_that_lets_in_is_counted_from_its_onset() -> None:
+    talk = Asked(config=replace(ASKED, overlap=LETS_IN), detection=TurnDetection()).speaking()
+    talk.hear(400)
+    let_in = next(one for one in talk.all(OverlapDecided) if one.action == "barge_in")
+    assert (let_in.duration_ms, let_in.overlap_ms) == (96, 96), "three windows make a start"
+    assert let_in.until_sample == talk.all(SpeechStarted)[0].onset_sample + 96 * 24
+
+
+def test_an_image_alone_overlaps_nothing() -> None:
+    talk = InUnits(auto=False)
+    talk.talk_for(UNIT_MS)
+    talk.commit(respond=True)
+    talk.model_says(last=False)
+    assert names(talk.do(c.AppendAudio(pcm=b"", images=(JPEG,)))) == ["ImageReceived"]
+
+
 def test_speech_over_nothing_is_speech_and_no_overlap() -> None:
     config = replace(ASKED, overlap=LETS_IN)
     talk = Asked(config=config, detection=TurnDetection())
@@ -210,3 +227,15 @@ def test_a_policy_of_listening_is_not_overruled_by_a_detector() -> None:
     talk = Asked(config=Config(overlap=Overlap(policy="listen_only")), detection=TurnDetection()).speaking()
     talk.hear(400)
     assert talk.all(EpochAdvanced) == []
+
+
+def test_overlap_is_counted_anew_for_each_answer_and_silence_that_is_listened_to_is_none() -> None:
+    talk = Asked().speaking()
+    talk.talk_for(300)
+    talk.talk_for(300, speech=False, hints=OverlapHints(force_listen=True))
+    assert talk.all(OverlapDecided)[-1].overlap_ms == 300
+    assert talk.all(OverlapDecided)[-1].until_sample == talk.state.buffer.appended
+    talk.finish()
+    talk.do(message("more"), c.CreateResponse())
+    talk.talk_for(200)
+    assert talk.all(OverlapDecided)[-1].overlap_ms == 200

@@ -24,7 +24,7 @@ from antiphon.events.vocabulary import (
     UnitSubmitted,
 )
 
-from .duplex import JPEG, InUnits
+from .duplex import JPEG, InUnits, message
 from .given import names, only, pcm
 
 # --- a stream ---------------------------------------------------------------------------------------------
@@ -148,6 +148,16 @@ def test_a_client_may_be_ahead_of_the_stage_but_not_for_ever() -> None:
     assert type(talk.refuses(c.AppendAudio(pcm=pcm(10)))) is Backpressure
     talk.do(c.ClearInput())
     talk.talk_for(10)
+
+
+def test_an_answer_to_a_text_ends_when_the_stage_says_so_whatever_becomes_of_the_model_s_turn() -> None:
+    talk = InUnits(reads=True)
+    talk.do(message("hello"), c.CreateResponse())
+    talk.say("Hello.", 100)
+    word = {"operation": talk.active.operation, "index": 1, "epoch": 0, "last": False}
+    assert names(talk.do(c.RecordTurnEnd(**word))) == ["TurnEnded"]
+    talk.finish()
+    assert [ended.outcome for ended in talk.all(ResponseEnded)] == ["completed"]
 
 
 # --- commits ----------------------------------------------------------------------------------------------
