@@ -163,7 +163,10 @@ class StageDesk:
         if session is None or session.fence.incarnation != fence.incarnation:
             peer.send(Refused(fence, "not_open", NOT_OPEN))
             return
-        if not self._owns(peer, session) or session.knows(operation):
+        if self._peers.get(fence.session) is not peer:
+            self.dropped_zombie += 1
+            return
+        if session.knows(operation):
             return
         epoch = fence.epoch if is_output_side(command, role=self._role) else None
         if epoch is not None and epoch != session.epoch:
@@ -222,7 +225,8 @@ class StageDesk:
     def _refuse(self, session: StageSession, command: Work, epoch: int | None, failed: Failed) -> None:
         output = session.refuse(command.operation, command.fence, epoch, failed)
         self.sessions.tell(session, output)
-        self._check_retained(session)
+        if len(session.retained) > RETAINED_HARD:
+            self._give_up(session)
 
     def _go_on(self, session: StageSession) -> None:
         """The engine is done with the session itself: have it do what waited."""
@@ -335,13 +339,13 @@ class StageDesk:
         peer = self._peers.get(fence.session)
         if peer is not None:
             peer.send(output)
-        self._check_retained(session)
+        if len(session.retained) > RETAINED_HARD or session.retained_bytes > RETAINED_BYTES_HARD:
+            self._give_up(session)
         if last and type(body) is Failed and body.code == ENGINE_DEAD:
             self._die(body.message)
 
-    def _check_retained(self, session: StageSession) -> None:
-        if len(session.retained) <= RETAINED_HARD and session.retained_bytes <= RETAINED_BYTES_HARD:
-            return
+    def _give_up(self, session: StageSession) -> None:
+        """Its writer acknowledges nothing: what is kept for it must not grow for ever."""
         log.warning("stage.session_let_go", session=session.fence.session, reason="unacknowledged")
         refused = Refused(session.fence, "unacknowledged", "outputs were not acknowledged")
         self.sessions.tell(session, refused)
