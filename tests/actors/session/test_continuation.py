@@ -201,6 +201,16 @@ def test_a_timer_that_fires_early_or_for_nothing_is_nothing() -> None:
     assert talk.do(c.FireTimer(name="continuation")) == []
 
 
+def test_no_silence_is_given_while_the_stage_is_asked_about_its_configuration() -> None:
+    talk = InUnits(confirms_config=True)
+    talk.talk_for(UNIT_MS)
+    talk.model_says()
+    talk.do(c.Configure(instructions="new"))
+    assert due_ms(talk) is None
+    talk.do(c.RecordStage(stage="model", what="configured", generation=1))
+    assert due_ms(talk) is not None
+
+
 def test_no_silence_is_given_beside_an_answer_to_a_text() -> None:
     talk = InUnits(reads=True)
     talk.do(message("hello"), c.CreateResponse())

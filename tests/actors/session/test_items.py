@@ -42,7 +42,7 @@ PNG = c.Image("image/png", b"\x89PNG")
 def picture(*images: c.Image, role: Any = "user", parts: int | None = None) -> c.AddItem:
     shown = (
         Part(kind="input_text", text="what is this?"),
-        *[Part(kind="input_image")] * (parts or len(images)),
+        *[Part(kind="input_image")] * (len(images) if parts is None else parts),
     )
     return c.AddItem(item=Item(id=ItemId(""), role=role, content=shown), images=images)
 
@@ -106,8 +106,8 @@ def test_an_item_names_its_images_by_where_they_stand() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [picture(JPEG, role="assistant"), picture(JPEG, parts=2), picture(parts=1)],
-    ids=["the assistant's", "too few", "none"],
+    [picture(JPEG, role="assistant"), picture(JPEG, parts=2), picture(parts=1), picture(JPEG, parts=0)],
+    ids=["the assistant's", "too few", "none", "for no part"],
 )
 def test_images_belong_to_a_user_s_message_one_to_each_of_its_image_parts(wrong: c.AddItem) -> None:
     assert type(InUnits().refuses(wrong)) is InvalidImage
@@ -119,6 +119,8 @@ def test_an_item_holds_so_many_images_and_so_many_bytes() -> None:
     big = c.Image("image/jpeg", bytes(3 * 1024 * 1024))
     assert type(talk.refuses(picture(big, big))) is Backpressure
     talk.do(picture(*[JPEG] * 8))
+    half = c.Image("image/jpeg", bytes(2 * 1024 * 1024))
+    talk.do(picture(half, half))
 
 
 def test_so_many_images_may_wait_for_the_stage_and_no_more() -> None:
