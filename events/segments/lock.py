@@ -55,10 +55,16 @@ class Lock:
     def raise_epoch(self, owner: str, *, seen: int, files: Files) -> int:
         """A writer epoch above every earlier one: those of this file and `seen`, the last in the log."""
         epoch = max(_parse(os.pread(self._fd, _LIMIT, 0)).writer_epoch, seen) + 1
-        line = msgspec.json.encode(Writer(epoch, owner[:128], os.getpid())) + b"\n"
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        write_all(files, self._fd, line)
+        self._write(Writer(epoch, owner[:128], os.getpid()), files)
         return epoch
+
+    def remember(self, epoch: int, files: Files) -> None:
+        """Of a life that was written elsewhere, up to this epoch."""
+        self._write(Writer(epoch), files)
+
+    def _write(self, writer: Writer, files: Files) -> None:
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        write_all(files, self._fd, msgspec.json.encode(writer) + b"\n")
 
     def drop(self) -> None:
         """Unlock for every process that shares the open file, then forget it. Once only."""

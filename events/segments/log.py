@@ -8,8 +8,8 @@ its answers; reading is free to all.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
+import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
@@ -18,17 +18,20 @@ from pathlib import Path
 import structlog
 
 from ..completion import Completion
+from ..container import Container
 from ..envelope import BlobRef, Draft, Stored
-from ..errors import Corrupt, Fenced, LogError, NoSuchSession, NotALog, Sealed
+from ..errors import Corrupt, Erased, Fenced, LogError, NoSuchSession, NotALog, Sealed
 from ..ids import Seq, SessionId
-from ..store import Ack, CaughtUp, Deliver, Expect, Head, Lease, Level, SealedMark
+from ..store import Ack, CaughtUp, Deliver, Expect, Head, Lease, Level, Scope, SealedMark
 from . import audio
 from .batch import Batch
+from .erasing import erase
 from .files import Files, full_disk
 from .lane import Lane, Stats
 from .layout import Layout
 from .lock import last_epoch
 from .opening import open_writer
+from .portable import export_life, import_life
 from .reader import Reader
 from .writer import Writer
 
@@ -102,6 +105,8 @@ class SegmentLog:
         except FileNotFoundError:
             raise Corrupt(life.audio, offset=ref.offset, seq=None, reason="the blob file is gone") from None
         try:
+            if audio.is_erased(fd):
+                raise Erased(session, life.incarnation)
             return audio.read(fd, ref, path=life.audio)
         finally:
             os.close(fd)
@@ -130,11 +135,17 @@ class SegmentLog:
         life = self._layout.find(session, incarnation)
         with Reader(life) as reader:
             next_seq, sealed = reader.head()
-        audio_bytes = 0
-        with contextlib.suppress(FileNotFoundError):
-            audio_bytes = os.stat(life.audio).st_size
-        epoch = last_epoch(life.lock)
-        return Head(session, life.incarnation, epoch, Seq(next_seq), audio_bytes, sealed=sealed)
+        audio_end = audio.end(life.audio)
+        erased = audio_end == sys.maxsize and os.path.exists(life.audio)
+        return Head(
+            session,
+            life.incarnation,
+            last_epoch(life.lock),
+            Seq(next_seq),
+            audio_bytes=0 if erased else audio_end,
+            sealed=sealed,
+            erased=erased,
+        )
 
     def sessions(self) -> Iterator[Head]:
         """A session whose file cannot be read is left out, and said so in the program's log."""
@@ -146,6 +157,20 @@ class SegmentLog:
             except (NotALog, Corrupt, OSError) as error:
                 code = getattr(error, "code", "unreadable")
                 _log.warning("segments.session_unreadable", session=session, code=code)
+
+    def lives(self, session: SessionId) -> tuple[int, ...]:
+        self._layout.find(session, None)
+        return tuple(life.incarnation for life in self._layout.lives(session))
+
+    def export(self, session: SessionId, *, incarnation: int | None = None) -> Container:
+        return export_life(self._layout.find(session, incarnation))
+
+    def import_(self, container: Container) -> Head:
+        life = import_life(self._layout, container, self._files)
+        return self.head(life.session, incarnation=life.incarnation)
+
+    def erase(self, session: SessionId, scope: Scope, *, incarnation: int | None = None) -> None:
+        erase(self._layout, session, scope, incarnation, self._files)
 
     def seal(self, lease: Lease, reason: str) -> None:
         writer = self._writer(lease)

@@ -24,28 +24,32 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 
 def open_writer(layout: Layout, session: SessionId, *, expect: Expect, owner: str, files: Files) -> Writer:
     """Raises what Log.open raises, and OSError."""
-    life = layout.latest(session)
-    if life is None:
-        if expect is Expect.RESUME:
-            raise NoSuchSession(session)
-        life = layout.life(session, 0)
     while True:
+        life = _to_open(layout, session, expect)
         os.makedirs(life.directory, mode=0o700, exist_ok=True)
         lock = Lock.take(life.lock, session)
         try:
-            # Asked under the lock: the life may have ended since it was found.
-            if not _is_sealed(life):
-                return _open_files(life, lock, expect, owner, files)
+            # Asked again under the lock: the life may have ended, or been erased, since it was found.
+            if _to_open(layout, session, expect) == life:
+                return open_files(life, lock, expect, owner, files)
         except BaseException:
             lock.drop()
             raise
         lock.drop()
-        if expect is Expect.RESUME:
-            raise Sealed(session)
-        life = layout.life(session, life.incarnation + 1)
 
 
-def _is_sealed(life: Life) -> bool:
+def _to_open(layout: Layout, session: SessionId, expect: Expect) -> Life:
+    """The unsealed life there is, or the one that would begin."""
+    life = layout.latest(session)
+    if life is not None and not is_sealed(life):
+        return life
+    if expect is Expect.RESUME:
+        raise NoSuchSession(session) if life is None else Sealed(session)
+    return layout.next_life(session)
+
+
+def is_sealed(life: Life) -> bool:
+    """Raises Corrupt when it was and its seal is damaged."""
     if not life.exists():
         return False
     with Reader(life) as reader:
@@ -57,7 +61,8 @@ def _is_sealed(life: Life) -> bool:
     return sealed
 
 
-def _open_files(life: Life, lock: Lock, expect: Expect, owner: str, files: Files) -> Writer:
+def open_files(life: Life, lock: Lock, expect: Expect, owner: str, files: Files) -> Writer:
+    """The writer of a life whose lock is held; the lock is its from here on, unless this raises."""
     fresh = not life.exists()
     descriptors: list[int] = []
     try:

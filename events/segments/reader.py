@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import os
-import sys
 from types import TracebackType
 
 import msgspec
 
 from ..codec import blob_of, decode
 from ..envelope import BlobRef, Stored
-from ..errors import Corrupt
+from ..errors import Corrupt, NoSuchSession
 from ..units import Moment
+from . import audio
 from .frame import BATCH_END, CRITICAL, HEADER_SIZE, SEAL, Frame
 from .layout import Life
 from .scan import WINDOW, Scanner, last_batch
 
 
 class Reader:
-    """An open events file and a place in it. A context manager. Raises NotALog when the file is not ours."""
+    """An open events file and a place in it. A context manager. Raises NotALog when the file is not ours.
+
+    Raises NoSuchSession when the life was erased meanwhile.
+    """
 
     def __init__(self, life: Life, *, window: int = WINDOW) -> None:
         self._life = life
-        self._fd = os.open(life.events, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._fd = os.open(life.events, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:  # erased since it was found
+            raise NoSuchSession(life.session) from None
         try:
             self._seed = life.header(self._fd).seed
         except BaseException:
@@ -106,10 +112,7 @@ class Reader:
             raise Corrupt(self._life.events, offset=frame.offset, seq=before, reason=reason) from error
 
     def _audio_end(self) -> int:
-        try:
-            return os.stat(self._life.audio).st_size
-        except FileNotFoundError:  # erased: the events stay readable
-            return sys.maxsize
+        return audio.end(self._life.audio)
 
 
 def _blob_end(ref: BlobRef | None) -> int:

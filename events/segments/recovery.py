@@ -61,10 +61,10 @@ def recover(life: Life, header: FileHeader, events_fd: int, audio_fd: int, files
     if not audio.belongs(audio_fd, header):
         raise Corrupt(life.audio, offset=0, seq=None, reason="not the blob file of this log")
     scanner = Scanner(events_fd, path=life.events, seed=header.seed, offset=HEADER_SIZE)
-    found, batches = _find_end(scanner, os.fstat(audio_fd).st_size)
+    found, batches = find_end(scanner, os.fstat(audio_fd).st_size)
     if scanner.seal is not None:
         raise Sealed(life.session)
-    _drop_unsound(found, batches, audio_fd, life)
+    drop_unsound(found, batches, audio_fd, life)
     found.recent = tuple(_place(batch) for batch in batches)
     if os.fstat(events_fd).st_size > found.events_end:
         files.truncate(events_fd, found.events_end)
@@ -73,7 +73,11 @@ def recover(life: Life, header: FileHeader, events_fd: int, audio_fd: int, files
     return found
 
 
-def _find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Frame]]]:
+def find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Frame]]]:
+    """The end of what the scanner sees, as far as the blobs lie within; and the last batches before it.
+
+    Raises Corrupt.
+    """
     found = Found()
     batches: deque[list[Frame]] = deque(maxlen=REMEMBERED)
     batch: list[Frame] = []
@@ -94,7 +98,7 @@ def _find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Fram
     return found, batches
 
 
-def _drop_unsound(found: Found, batches: deque[list[Frame]], audio_fd: int, life: Life) -> None:
+def drop_unsound(found: Found, batches: deque[list[Frame]], audio_fd: int, life: Life) -> None:
     """Take back batches from the end until the blobs of the last one are what was written."""
     while found.next_seq:
         if not batches:
