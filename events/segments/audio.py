@@ -72,18 +72,24 @@ def is_erased(fd: int) -> bool:
     return os.fstat(fd).st_size == TOMBSTONE_SIZE and is_tombstone(os.pread(fd, START, 0))
 
 
-def end(path: str) -> int:
-    """The first byte behind the file; beyond every payload where it was erased or is gone: events stay
-    readable.
-    """
+def erased_at(path: str) -> bool:
+    """Does a tombstone lie at this path?"""
     try:
-        size = os.stat(path).st_size
-        if size != TOMBSTONE_SIZE:
-            return size
+        if os.stat(path).st_size != TOMBSTONE_SIZE:
+            return False
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return sys.maxsize
+        return False
     try:
-        return sys.maxsize if is_erased(fd) else size
+        return is_erased(fd)
     finally:
         os.close(fd)
+
+
+def end(path: str) -> int:
+    """The first byte behind the file; behind every payload where they were erased or the file is gone."""
+    try:
+        size = os.stat(path).st_size
+    except FileNotFoundError:
+        return sys.maxsize
+    return sys.maxsize if size == TOMBSTONE_SIZE and erased_at(path) else size

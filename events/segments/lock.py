@@ -44,12 +44,13 @@ class Lock:
     def take(cls, path: str, session: SessionId) -> Lock:
         """Raises Locked, naming the owner, when somebody else holds it."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            writer = _parse(os.pread(fd, _LIMIT, 0))
-            os.close(fd)
-            raise Locked(session, owner=f"{writer.owner} (pid {writer.pid})") from None
+        while not _try_lock(fd, fcntl.LOCK_EX):
+            if not _try_lock(fd, fcntl.LOCK_SH):
+                writer = _parse(os.pread(fd, _LIMIT, 0))
+                os.close(fd)
+                raise Locked(session, owner=f"{writer.owner} (pid {writer.pid})")
+            # Nobody holds it; somebody looked whether anybody does (`is_held`), for two system calls.
+            fcntl.flock(fd, fcntl.LOCK_UN)
         return cls(fd)
 
     def raise_epoch(self, owner: str, *, seen: int, files: Files) -> int:
@@ -76,6 +77,18 @@ class Lock:
         os.close(self._fd)
 
 
+def is_held(path: str) -> bool:
+    """Does somebody hold the lock at this moment? Does not stand in the way of whoever takes it."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try_lock(fd, fcntl.LOCK_SH)
+    finally:
+        os.close(fd)
+
+
 def last_epoch(path: str) -> int:
     """The epoch of the last to have opened a life for writing; 0 if nobody has."""
     try:
@@ -83,6 +96,14 @@ def last_epoch(path: str) -> int:
             return _parse(file.read(_LIMIT)).writer_epoch
     except FileNotFoundError:
         return 0
+
+
+def _try_lock(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _parse(line: bytes) -> Writer:

@@ -22,11 +22,12 @@ from ..container import Container
 from ..envelope import BlobRef, Draft, Stored
 from ..errors import Corrupt, Erased, Fenced, LogError, NoSuchSession, NotALog, Sealed
 from ..ids import Seq, SessionId
-from ..store import Ack, CaughtUp, Deliver, Expect, Head, Lease, Level, Scope, SealedMark
+from ..store import Ack, CaughtUp, Deliver, Expect, Head, Holding, Lease, Level, Scope, SealedMark
 from . import audio
 from .batch import Batch
 from .erasing import erase
 from .files import Files, full_disk
+from .holdings import holdings
 from .lane import Lane, Stats
 from .layout import Layout
 from .lock import last_epoch
@@ -136,15 +137,14 @@ class SegmentLog:
         with Reader(life) as reader:
             next_seq, sealed = reader.head()
         audio_end = audio.end(life.audio)
-        erased = audio_end == sys.maxsize and os.path.exists(life.audio)
         return Head(
             session,
             life.incarnation,
             last_epoch(life.lock),
             Seq(next_seq),
-            audio_bytes=0 if erased else audio_end,
+            audio_bytes=0 if audio_end == sys.maxsize else audio_end,
             sealed=sealed,
-            erased=erased,
+            erased=audio.erased_at(life.audio),
         )
 
     def sessions(self) -> Iterator[Head]:
@@ -171,6 +171,10 @@ class SegmentLog:
 
     def erase(self, session: SessionId, scope: Scope, *, incarnation: int | None = None) -> None:
         erase(self._layout, session, scope, incarnation, self._files)
+
+    def holdings(self) -> Iterator[Holding]:
+        """What lies on the disk, of every life; for those who decide what may stay."""
+        return holdings(self._layout)
 
     def seal(self, lease: Lease, reason: str) -> None:
         writer = self._writer(lease)

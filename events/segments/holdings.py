@@ -1,0 +1,55 @@
+"""What of each life lies on the disk: asked of its files and its lock, not of what is in them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+from ..errors import LogError
+from ..store import Holding
+from . import audio
+from .layout import Layout, Life
+from .lock import is_held
+from .opening import is_sealed
+
+
+def holdings(layout: Layout) -> Iterator[Holding]:
+    """Every life of every session, also one that is damaged. A life erased meanwhile is passed over."""
+    for session in layout.sessions():
+        for life in layout.lives(session):
+            try:
+                yield _holding(life)
+            except FileNotFoundError:
+                continue
+
+
+def _holding(life: Life) -> Holding:
+    events = os.stat(life.events)
+    sealed = _is_sealed(life, events.st_mode)
+    return Holding(
+        life.session,
+        life.incarnation,
+        last_written_ns=events.st_mtime_ns,
+        events_bytes=events.st_size,
+        audio_bytes=_size(life.audio),
+        live=not sealed and is_held(life.lock),
+        sealed=sealed,
+        erased=audio.erased_at(life.audio),
+    )
+
+
+def _is_sealed(life: Life, mode: int) -> bool:
+    if not mode & stat.S_IWUSR:
+        return True
+    try:
+        return is_sealed(life)
+    except LogError:
+        return False
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
