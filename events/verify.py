@@ -72,8 +72,8 @@ def verify(
 ) -> Report:
     """Look at one life, the latest unless told. Never changes anything; a live session may be verified too.
 
-    Without `blobs` payloads are not read. `watch` is told of every event whenever it was looked at, of a damaged
-    log more than once. Raises NoSuchSession, and OSError where the store cannot be read at all.
+    Without `blobs` payloads are not read. `watch` is told of every event whenever it was looked at: more than
+    once where something is wrong. Raises NoSuchSession, and OSError where the store cannot be read at all.
     """
     life = log.lives(session)[-1] if incarnation is None else incarnation
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -17,6 +18,7 @@ from antiphon.events.vocabulary import Config, TurnDetection
 from .attach import RealtimeAttachment
 from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
 from .direct import EXTENSION, DirectWebSocket
+from .disk import Disk
 from .metrics import Metrics
 from .reader import Reader
 from .settings import Settings
@@ -33,8 +35,18 @@ FAREWELL_S = 2.0
 class RealtimeRoute:
     """`/v1/realtime` for plain clients."""
 
-    def __init__(self, host: SessionHost, doors: Doorkeeper, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        host: SessionHost,
+        doors: Doorkeeper,
+        settings: Settings,
+        metrics: Metrics,
+        disk: Disk,
+        make_room: Callable[[], object],
+    ) -> None:
+        """`make_room` is called when a client is refused for lack of room on the disk."""
         self._host, self._doors, self._settings, self._metrics = host, doors, settings, metrics
+        self._disk, self._make_room = disk, make_room
 
     async def serve(self, socket: WebSocket[Any, Any, Any]) -> None:
         try:
@@ -63,6 +75,9 @@ class RealtimeRoute:
         self, attachment: RealtimeAttachment, socket: WebSocket[Any, Any, Any], principal: str | None
     ) -> Hosted:
         abilities = self._host.abilities()
+        if self._disk.is_low:
+            self._make_room()
+            raise CannotOpen("resource_exhausted", "the disk of the server is nearly full; try again later")
         config = Config(
             model=self._settings.model or abilities.stage,
             output_modalities=("audio",) if abilities.speaks else ("text",),
