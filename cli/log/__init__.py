@@ -10,6 +10,7 @@ import click
 
 from .ls import ls
 from .show import show
+from .verify import verify
 
 
 @click.group()
@@ -22,5 +23,5 @@ def log() -> None:
     """
 
 
-for command in (ls, show):
+for command in (ls, show, verify):
     log.add_command(command)
