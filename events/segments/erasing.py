@@ -16,6 +16,7 @@ from ..errors import Corrupt, NoSuchSession, NotALog, Sealed
 from ..ids import SessionId
 from ..store import Expect, Scope
 from . import audio
+from .descriptors import Descriptors
 from .files import Files, write_all
 from .layout import Layout, Life, sync_directory
 from .lock import Lock
@@ -50,7 +51,7 @@ def _seal(life: Life, files: Files) -> None:
         return
     lock = Lock.take(life.lock, life.session)
     try:
-        writer = open_files(life, lock, Expect.RESUME, "an erasure", files)
+        writer = open_files(life, lock, Expect.RESUME, "an erasure", files, Descriptors())
     except Sealed:
         lock.drop()
         return

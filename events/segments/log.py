@@ -25,6 +25,7 @@ from ..ids import Seq, SessionId
 from ..store import Ack, CaughtUp, Deliver, Expect, Head, Holding, Lease, Level, Scope, SealedMark
 from . import audio
 from .batch import Batch
+from .descriptors import Descriptors
 from .erasing import erase
 from .files import Files, full_disk
 from .holdings import holdings
@@ -44,7 +45,8 @@ _log = structlog.get_logger()
 
 
 class SegmentLog:
-    """Implements `Log` (store.py) on files. Live sessions keep three descriptors open each.
+    """Implements `Log` (store.py) on files. A live session keeps one descriptor for its lock; at most
+    `descriptors.LIMIT` more are open, for the files that were used lately.
 
     `deliver` brings answers from the writer thread to the owning thread. `slow_limit` slow writes within ten
     seconds start that thread (lane.py). Raises NotALog when `root` holds a store of a newer format.
@@ -56,6 +58,7 @@ class SegmentLog:
         self._layout = Layout(root)
         self._files = files
         self._writers: dict[SessionId, Writer] = {}
+        self._descriptors = Descriptors()
         self._new_lane: Callable[[], Lane] = partial(Lane, deliver, files.clock, slow_limit)
         self._lane = self._new_lane()
         _stores.add(self)
@@ -66,7 +69,14 @@ class SegmentLog:
 
     def open(self, session: SessionId, *, expect: Expect, owner: str) -> tuple[Lease, Head]:
         with full_disk(f"opening session {session}"):
-            writer = open_writer(self._layout, session, expect=expect, owner=owner, files=self._files)
+            writer = open_writer(
+                self._layout,
+                session,
+                expect=expect,
+                owner=owner,
+                files=self._files,
+                descriptors=self._descriptors,
+            )
         self._writers[session] = writer
         return writer.lease, writer.head()
 

@@ -11,6 +11,7 @@ from ..errors import Corrupt, NoSuchSession, Sealed, WrongSequence
 from ..ids import SessionId
 from ..store import Expect, Lease
 from . import audio
+from .descriptors import Descriptors, Handle, close_pair, open_pair
 from .files import Files, write_all
 from .frame import FileHeader, encode_header
 from .layout import Layout, Life
@@ -19,10 +20,16 @@ from .reader import Reader
 from .recovery import recover
 from .writer import Writer
 
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 
-
-def open_writer(layout: Layout, session: SessionId, *, expect: Expect, owner: str, files: Files) -> Writer:
+def open_writer(
+    layout: Layout,
+    session: SessionId,
+    *,
+    expect: Expect,
+    owner: str,
+    files: Files,
+    descriptors: Descriptors,
+) -> Writer:
     """Raises what Log.open raises, and OSError."""
     while True:
         life = _to_open(layout, session, expect)
@@ -31,7 +38,7 @@ def open_writer(layout: Layout, session: SessionId, *, expect: Expect, owner: st
         try:
             # Asked again under the lock: the life may have ended, or been erased, since it was found.
             if _to_open(layout, session, expect) == life:
-                return open_files(life, lock, expect, owner, files)
+                return open_files(life, lock, expect, owner, files, descriptors)
         except BaseException:
             lock.drop()
             raise
@@ -61,32 +68,26 @@ def is_sealed(life: Life) -> bool:
     return sealed
 
 
-def open_files(life: Life, lock: Lock, expect: Expect, owner: str, files: Files) -> Writer:
+def open_files(
+    life: Life, lock: Lock, expect: Expect, owner: str, files: Files, descriptors: Descriptors
+) -> Writer:
     """The writer of a life whose lock is held; the lock is its from here on, unless this raises."""
     fresh = not life.exists()
-    descriptors: list[int] = []
     try:
-        descriptors.append(_open_audio(life, fresh))
-        descriptors.append(os.open(life.events, _FLAGS | os.O_CREAT, 0o600))
-        blobs, events = descriptors
-        header = _begin(life, events, blobs, files) if fresh else life.header(events)
-        found = recover(life, header, events, blobs, files)
+        pair = open_pair(life, create=fresh)
+    except FileNotFoundError:
+        raise Corrupt(life.audio, offset=0, seq=None, reason="the blob file is gone") from None
+    try:
+        header = _begin(life, *pair, files) if fresh else life.header(pair[0])
+        found = recover(life, header, *pair, files)
         if expect is Expect.NEW and found.next_seq:
             raise WrongSequence(life.session, expected=0, actual=found.next_seq)
         epoch = lock.raise_epoch(owner, seen=found.writer_epoch, files=files)
     except BaseException:
-        for fd in descriptors:
-            os.close(fd)
+        close_pair(pair)
         raise
     lease = Lease(life.session, life.incarnation, epoch)
-    return Writer(lease, lock, found, events=events, blobs=blobs, seed=header.seed, files=files)
-
-
-def _open_audio(life: Life, fresh: bool) -> int:
-    try:
-        return os.open(life.audio, _FLAGS | (os.O_CREAT if fresh else 0), 0o600)
-    except FileNotFoundError:
-        raise Corrupt(life.audio, offset=0, seq=None, reason="the blob file is gone") from None
+    return Writer(lease, lock, found, Handle(life, pair, descriptors), seed=header.seed, files=files)
 
 
 def _begin(life: Life, events: int, blobs: int, files: Files) -> FileHeader:

@@ -21,6 +21,7 @@ from ..ids import Seq
 from ..store import Ack, Head, Lease
 from . import audio
 from .batch import Batch, encode_batch
+from .descriptors import Handle, Pair
 from .files import Files, as_log_error, write_all, write_rest
 from .frame import FRAME_SIZE, Seal, encode_seal, frame_at
 from .lock import Lock
@@ -31,15 +32,16 @@ class Writer:
     """Holds the lock and both files open until it is sealed, released, or dead after an unknown outcome."""
 
     def __init__(
-        self, lease: Lease, lock: Lock, found: Found, *, events: int, blobs: int, seed: int, files: Files
+        self, lease: Lease, lock: Lock, found: Found, handle: Handle, *, seed: int, files: Files
     ) -> None:
         self.lease = lease
         self.sealed = self.dead = False
-        self._lock, self._events, self._blobs, self._seed, self._files = lock, events, blobs, seed, files
+        self._lock, self._handle, self._seed, self._files = lock, handle, seed, files
         self._open = True
         self._next, self._events_end, self._audio_end = found.next_seq, found.events_end, found.audio_end
         self._recent = deque(found.recent, maxlen=REMEMBERED)
         self._pending: deque[Batch] = deque()
+        handle.waiting = self._pending
         self._failed = False
         """Set where writes happen: nothing more may be written until `settle` has seen the failure."""
 
@@ -62,6 +64,8 @@ class Writer:
             batch = encode_batch(drafts, expected, self._events_end, self._audio_end, self._seed)
         except TooLarge as error:
             return Completion.failed(error)
+        if not self._handle.used:
+            self._handle.use()
         self._next += batch.count
         self._events_end += len(batch.frames)
         self._audio_end += len(batch.payloads)
@@ -101,10 +105,11 @@ class Writer:
             footer, seq=self._next, wall_ns=time.time_ns(), mono_ns=time.monotonic_ns(), seed=self._seed
         )
         try:
-            self._files.sync(self._blobs)
-            write_all(self._files, self._events, frame)
-            self._files.sync(self._events)
-            os.fchmod(self._events, 0o400)
+            with self._handle.opened() as (events, blobs):
+                self._files.sync(blobs)
+                write_all(self._files, events, frame)
+                self._files.sync(events)
+                os.fchmod(events, 0o400)
         except OSError as error:
             self.dead = True
             self.close()
@@ -113,7 +118,8 @@ class Writer:
         self.close()
 
     def read_blob(self, ref: BlobRef) -> bytes:
-        return audio.read(self._blobs, ref, path=f"{self.lease.session}/audio.blob")
+        with self._handle.opened() as (_, blobs):
+            return audio.read(blobs, ref, path=f"{self.lease.session}/audio.blob")
 
     @property
     def is_open(self) -> bool:
@@ -123,39 +129,49 @@ class Writer:
         """Unlock and let go of the files. Repeating is harmless."""
         if self._open:
             self._open = False
-            os.close(self._events)
-            os.close(self._blobs)
+            self._handle.close()
             self._lock.drop()
 
     def forget(self) -> None:
         """In a forked child: let go of everything without disturbing the parent, whose writer this is."""
         if self._open:
             self._open = False
-            os.close(self._events)
-            os.close(self._blobs)
+            self._handle.close()
             self._lock.forget()
 
     # --- in the thread that writes
 
-    def write(self, batch: Batch) -> LogError | None:
+    def write(self, batch: Batch, pair: Pair | None = None) -> LogError | None:
         if self._failed:
             return OutcomeUnknown(f"session {self.lease.session}: an earlier append failed")
+        if pair is None and (pair := self._handle.pair) is None:
+            return self._write_apart(batch)
+        events, blobs = pair
         try:
             write, frames, payloads = self._files.write, batch.frames, batch.payloads
-            if payloads and (written := write(self._blobs, payloads)) < len(payloads):
-                write_rest(self._files, self._blobs, payloads, written)
-            if (written := write(self._events, frames)) < len(frames):
-                write_rest(self._files, self._events, frames, written)
+            if payloads and (written := write(blobs, payloads)) < len(payloads):
+                write_rest(self._files, blobs, payloads, written)
+            if (written := write(events, frames)) < len(frames):
+                write_rest(self._files, events, frames, written)
         except OSError as problem:
             self._failed = True
             error = as_log_error(problem, f"session {self.lease.session}")
-            return error if isinstance(error, OutcomeUnknown) else self._undo(batch, error)
+            return error if isinstance(error, OutcomeUnknown) else self._undo(batch, pair, error)
         return None
 
-    def _undo(self, batch: Batch, error: LogError) -> LogError:
+    def _write_apart(self, batch: Batch) -> LogError | None:
+        """There was no place to keep the files open, or they could not be opened."""
         try:
-            self._files.truncate(self._events, batch.events_at)
-            self._files.truncate(self._blobs, batch.audio_at)
+            with self._handle.opened() as pair:
+                return self.write(batch, pair)
+        except OSError as problem:
+            self._failed = True
+            return as_log_error(problem, f"session {self.lease.session}")
+
+    def _undo(self, batch: Batch, pair: Pair, error: LogError) -> LogError:
+        try:
+            self._files.truncate(pair[0], batch.events_at)
+            self._files.truncate(pair[1], batch.audio_at)
         except OSError as problem:
             return OutcomeUnknown(f"session {self.lease.session}: {error}, and undoing it failed: {problem}")
         return error
@@ -174,7 +190,8 @@ class Writer:
         return None
 
     def _stored_before(self, place: Place, drafts: Sequence[Draft]) -> Completion[Ack] | None:
-        stored = os.pread(self._events, place.size, place.offset)
+        with self._handle.opened() as (events, _):
+            stored = os.pread(events, place.size, place.offset)
         offsets = [ref.offset for ref in _blobs_in(stored, self._seed) if ref is not None]
         audio_at = offsets[0] if offsets else audio.START
         again = encode_batch(drafts, place.first, place.offset, audio_at, self._seed)
