@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-all lint format bench-talk bench-echo bench-footprint clean
+.PHONY: help setup dev serve test test-cascade test-all lint format bench-talk bench-echo bench-footprint bench-replay clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -48,6 +48,9 @@ bench-echo: dev  ## what a frame costs without a model
 
 bench-footprint: dev  ## how soon it answers, and how much memory it takes
 	@$(BIN)/python -m bench.footprint $(ARGS)
+
+bench-replay: dev  ## how fast a recorded call is verified
+	@$(BIN)/python -m bench.replay $(ARGS)
 
 clean:  ## remove what set-up and tests made (not the recorded sessions)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
