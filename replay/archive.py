@@ -174,7 +174,8 @@ def _laid_out(file: IO[bytes], listed: list[Member], directory: int) -> dict[str
     """The members with where their bytes begin; nothing lies before, between or behind them."""
     at, found = 0, {}
     in_order = sorted(listed, key=lambda member: member.local)
-    for member, follows in zip(in_order, [*(m.local for m in in_order[1:]), directory], strict=True):
+    begins = [*(member.local for member in in_order), directory]
+    for member, follows in zip(in_order, begins[1:], strict=True):
         if member.local != at:
             raise UnsafeArchive(f"there are bytes before {member.name} that belong to nothing, or twice")
         start = _local(file, member)
