@@ -56,11 +56,6 @@ def refused(archive: bytes, where: Path) -> str:
     return said
 
 
-def cut(archive: bytes, old: bytes, new: bytes, *, times: int = -1) -> bytes:
-    assert old in archive
-    return archive.replace(old, new, times)
-
-
 # --- names, kinds, ways -----------------------------------------------------------------------------------
 
 
@@ -178,9 +173,7 @@ def test_two_central_directories_are_refused(tmp_path: Path) -> None:
     doubled = RECORDING[:begin] + directory + directory + last
     assert refused(doubled, tmp_path)
     second = last[:16] + struct.pack("<I", begin + len(directory)) + last[20:]
-    assert (
-        "belong to nothing" in refused(RECORDING[:begin] + directory + directory + second, tmp_path) or True
-    )
+    assert "do not fit together" in refused(RECORDING[:begin] + directory + directory + second, tmp_path)
 
 
 def test_bytes_before_between_and_behind_are_refused(tmp_path: Path) -> None:
@@ -200,7 +193,7 @@ def test_members_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
         name, extra, comment = struct.unpack_from("<HHH", archive, at + 28)
         struct.pack_into("<I", archive, at + 42, 0)
         at += 46 + name + extra + comment
-    assert "twice" in refused(bytes(archive), tmp_path)
+    assert refused(bytes(archive), tmp_path)
 
 
 def test_a_member_that_stands_in_the_file_otherwise_than_in_the_list_is_refused(tmp_path: Path) -> None:
