@@ -64,12 +64,14 @@ def write(
     *,
     incarnation: int | None = None,
     with_sound: bool = False,
+    generated: bool = False,
     with_lines: bool = False,
 ) -> Manifest:
     """Write the recording of one life, checked from end to end, into an empty file that can seek.
 
-    A session that goes on is recorded as far as it is stored. Raises LogError (Corrupt for a damaged log;
-    Erased where sound is asked for and there is none), TooLong, ChangedMeanwhile.
+    A session that goes on is recorded as far as it is stored. `generated`: the sound has also what nobody
+    heard. Raises LogError (Corrupt for a damaged log; Erased where sound is asked for and there is none),
+    TooLong, ChangedMeanwhile.
     """
     with log.export(session, incarnation=incarnation) as container:
         manifest = examine(container)
@@ -81,7 +83,8 @@ def write(
                 if _add(made, name, size, partial(_copy, stream, size)) != manifest.files[name]:
                     raise ChangedMeanwhile
         if with_sound:
-            placed = sound.place(log.read(session, incarnation=life, stop=manifest.events), session)
+            events = log.read(session, incarnation=life, stop=manifest.events)
+            placed = sound.place(events, session, generated=generated)
             write_wav = partial(sound.write_wav, placed, partial(log.read_blob, session, incarnation=life))
             manifest.files[SOUND] = _add(made, SOUND, sound.FRAME * placed.samples, write_wav)
         if with_lines:

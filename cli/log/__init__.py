@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import click
 
+from .erase import erase
 from .ls import ls
 from .show import show
+from .travel import export, import_
 from .verify import verify
 
 
@@ -23,5 +25,5 @@ def log() -> None:
     """
 
 
-for command in (ls, show, verify):
+for command in (ls, show, verify, export, import_, erase):
     log.add_command(command)
