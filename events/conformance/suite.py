@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from .cases.crowding import Crowding
+from .cases.erasing import Erasing
 from .cases.evolving import Evolving
+from .cases.exchanging import Exchanging
 from .cases.failing import Failing
 from .cases.following import Following
 from .cases.killing import Killing
@@ -19,6 +22,19 @@ __all__ = ["LogSuite", "StoreUnderTest"]
 
 
 class LogSuite(
-    Reading, Refusing, Repeating, Leasing, Sharing, Killing, Tearing, Rotting, Failing, Following, Evolving
+    Reading,
+    Refusing,
+    Repeating,
+    Leasing,
+    Sharing,
+    Killing,
+    Tearing,
+    Rotting,
+    Failing,
+    Following,
+    Evolving,
+    Exchanging,
+    Erasing,
+    Crowding,
 ):
     """All of it: a test class of yours inherits this and has a `store` fixture."""

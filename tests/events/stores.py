@@ -8,6 +8,7 @@ from queue import SimpleQueue
 from antiphon.events.conformance.disk import UnluckyDisk
 from antiphon.events.conformance.under_test import StoreUnderTest
 from antiphon.events.ids import SessionId
+from antiphon.events.segments.descriptors import LIMIT
 from antiphon.events.segments.files import Files
 from antiphon.events.segments.log import SegmentLog
 
@@ -47,6 +48,7 @@ def on_disk(root: str) -> StoreUnderTest:
         directory=path,
         files=lambda session: life_files(path, session),
         unlucky=lambda disk: inline(path, Files(disk.write, disk.truncate, disk.sync)),
+        most_descriptors=most_descriptors,
     )
 
 
@@ -76,9 +78,15 @@ def on_a_slow_disk(root: str) -> tuple[StoreUnderTest, Callable[[], None]]:
             directory=path,
             files=lambda session: life_files(path, session),
             unlucky=another,
+            most_descriptors=most_descriptors,
         ),
         end,
     )
+
+
+def most_descriptors(sessions: int) -> int:
+    """A lock for each, and what the store keeps open for those that write."""
+    return sessions + LIMIT
 
 
 def life_files(root: Path, session: SessionId) -> Sequence[Path]:

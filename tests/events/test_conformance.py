@@ -26,9 +26,14 @@ FAULTS = {
     "TestWritesAfterTheSeal": "a_sealed_log_is_closed_for_ever",
     "TestFollowsWithAGap": "follow_during_heavy_appends_has_no_gap_and_no_duplicate",
     "TestAlwaysCatchesUp": "follow_says_what_is_there_then_caught_up_then_what_comes",
+    "TestShowsWhatItRefuses": "what_is_taken_in_is_checked_to_the_last_byte_first",
+    "TestKeepsWhatWasErased": "after_its_audio_a_log_says_what_it_said",
+    "TestLooksAtEverybody": "an_append_costs_the_same_among_many_sessions",
     "TestShowsWhatIsNotStored": "a_disk_full_at_any_byte_of_a_batch_leaves_nothing_of_it[no space]",
     "TestRepairsByCutting": "any_damaged_byte_in_the_middle_is_found_and_nothing_is_repaired",
     "TestForgetsTheKilled": "no_acknowledged_event_is_lost_when_the_writer_is_killed[5]",
+    "TestLeavesAudioBehind": "erased_audio_is_in_no_file_of_the_store",
+    "TestHoldsEverythingOpen": "a_thousand_open_sessions_take_ten_appends_each",
 }
 """Of every broken store in mystore.py, the case that must fail."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import pytest
 
 from antiphon.events.conformance import needs
 from antiphon.events.conformance.drafts import payload
-from antiphon.events.conformance.processes import Child
 from antiphon.events.conformance.under_test import StoreUnderTest
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import SessionId
@@ -53,10 +53,10 @@ def _left(log: Log, session: SessionId, stored: Stored, left_of_batch: int) -> i
     return 0
 
 
-def acknowledged(storm: Child) -> dict[SessionId, int]:
-    """The last seq that a storm has said was stored, by session, once it is dead."""
+def acknowledged(said: Iterable[str]) -> dict[SessionId, int]:
+    """The last seq that a storm has said was stored, by session."""
     last: dict[SessionId, int] = {}
-    for answer in storm.lines():
+    for answer in said:
         name, _, seq = answer.split(" ")
         last[SessionId(name)] = int(seq)
     return last
@@ -74,10 +74,9 @@ class Killing:
             sessions = [begin(store).session for _ in range(SESSIONS)]
             for kill in range(kills):
                 storm = children.start("storm", kill, *sessions)
-                for _ in range(rng.randrange(1, 200)):
-                    storm.line()
+                said = [storm.line() for _ in range(rng.randrange(1, 200))]
                 storm.kill()
-                last = acknowledged(storm)
+                last = acknowledged([*said, *storm.lines()])
                 for session in sessions:
                     assert intact(store.log, session) > last.get(session, 0)
                     assert store.log.head(session).next_seq > last.get(session, 0)

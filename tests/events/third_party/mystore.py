@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,13 +12,14 @@ from typing import Any, ClassVar
 from antiphon.events.completion import Completion
 from antiphon.events.conformance.disk import UnluckyDisk
 from antiphon.events.conformance.under_test import StoreUnderTest
+from antiphon.events.container import Container
 from antiphon.events.envelope import BlobRef, Draft, Stored
-from antiphon.events.errors import Corrupt, TooLarge, WrongSequence
+from antiphon.events.errors import Corrupt, LogError, TooLarge, WrongSequence
 from antiphon.events.ids import Seq, SessionId
 from antiphon.events.memory import MemoryLog
 from antiphon.events.segments.files import Files
 from antiphon.events.segments.log import SegmentLog
-from antiphon.events.store import Ack, CaughtUp, Head, Lease, Level
+from antiphon.events.store import Ack, CaughtUp, Expect, Head, Lease, Level, Scope
 
 
 class MyLog:
@@ -110,12 +113,47 @@ class AlwaysCatchesUp(MyLog):
                 yield CaughtUp(Seq(item.seq + 1))
 
 
+class ShowsWhatItRefuses(MyLog):
+    def import_(self, container: Container) -> Head:
+        events = container.events.read()
+        container.events.seek(0)
+        try:
+            return self.inner.import_(container)
+        except LogError:
+            name = re.search(rb"session-[0-9]+", events)
+            self.inner.open(SessionId(name[0].decode() if name else "x"), expect=Expect.NEW, owner="import")
+            raise
+
+
+class KeepsWhatWasErased(MyLog):
+    def erase(self, session: SessionId, scope: Scope, **life: Any) -> None:
+        lease, _ = self.inner.open(session, expect=Expect.RESUME, owner="an erasure")
+        self.inner.seal(lease, "erased")
+
+
+class LooksAtEverybody(MyLog):
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[SessionId] = []
+
+    def open(self, session: SessionId, **how: Any) -> tuple[Lease, Head]:
+        self.opened.append(session)
+        return self.inner.open(session, **how)
+
+    def append(self, lease: Lease, expected: Seq, batch: Sequence[Draft]) -> Completion[Ack]:
+        for session in self.opened:
+            if session == "the one it looks for":
+                break
+        return self.inner.append(lease, expected, batch)
+
+
 class OnFiles(SegmentLog):
     """To be wrong with files, one needs files."""
 
     def __init__(self, path: Path, disk: UnluckyDisk | None = None) -> None:
         disk = disk or UnluckyDisk()
         files = Files(disk.write, disk.truncate, disk.sync)
+        self.path = path
         super().__init__(path, deliver=lambda call: call(), files=files, slow_limit=1_000_000)
 
 
@@ -169,12 +207,32 @@ class ForgetsTheKilled(OnFiles):
         self.waiting.clear()
 
 
+class LeavesAudioBehind(OnFiles):
+    def erase(self, session: SessionId, scope: Scope, **life: Any) -> None:
+        for path in self.path.glob(f"sessions/*/{session}/0/audio.blob"):
+            shutil.copy(path, self.path / "before-erasure")
+        super().erase(session, scope, **life)
+
+
+class HoldsEverythingOpen(OnFiles):
+    def open(self, session: SessionId, **how: Any) -> tuple[Lease, Head]:
+        self.held = [*getattr(self, "held", []), (self.path / "STORE").open()]
+        return super().open(session, **how)
+
+    def close(self) -> None:
+        for file in getattr(self, "held", []):
+            file.close()
+        super().close()
+
+
 def on_files(kind: str, path: str) -> StoreUnderTest:
     make: type[OnFiles] = globals()[kind]
     return StoreUnderTest(
         make(Path(path)),
         another=lambda: make(Path(path)),
         elsewhere=("mystore:on_files", kind, path),
+        directory=Path(path),
         files=lambda session: [*Path(path).glob(f"sessions/*/{session}/0/[ae]*")],
         unlucky=lambda disk: make(Path(path), disk),
+        most_descriptors=lambda sessions: sessions + 256,
     )

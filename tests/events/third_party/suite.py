@@ -6,6 +6,9 @@ from pathlib import Path
 import mystore
 import pytest
 
+from antiphon.events.conformance.cases.crowding import Crowding
+from antiphon.events.conformance.cases.erasing import Erasing
+from antiphon.events.conformance.cases.exchanging import Exchanging
 from antiphon.events.conformance.cases.failing import Failing
 from antiphon.events.conformance.cases.following import Following
 from antiphon.events.conformance.cases.killing import Killing
@@ -59,6 +62,15 @@ class TestFollowsWithAGap(InMemory, Following): ...
 class TestAlwaysCatchesUp(InMemory, Following): ...
 
 
+class TestShowsWhatItRefuses(InMemory, Exchanging): ...
+
+
+class TestKeepsWhatWasErased(InMemory, Erasing): ...
+
+
+class TestLooksAtEverybody(InMemory, Crowding): ...
+
+
 class TestShowsWhatIsNotStored(OnFiles, Failing): ...
 
 
@@ -66,3 +78,9 @@ class TestRepairsByCutting(OnFiles, Rotting): ...
 
 
 class TestForgetsTheKilled(OnFiles, Killing): ...
+
+
+class TestLeavesAudioBehind(OnFiles, Erasing): ...
+
+
+class TestHoldsEverythingOpen(OnFiles, Crowding): ...
