@@ -11,6 +11,8 @@ import click
 from .erase import erase
 from .ls import ls
 from .show import show
+from .stats import stats
+from .tail import tail
 from .travel import export, import_
 from .verify import verify
 
@@ -25,5 +27,5 @@ def log() -> None:
     """
 
 
-for command in (ls, show, verify, export, import_, erase):
+for command in (ls, show, verify, export, import_, erase, stats, tail):
     log.add_command(command)

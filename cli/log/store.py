@@ -75,6 +75,8 @@ def told() -> Iterator[None]:
     except LogError as error:
         hint = f" ({error.hint})" if error.hint else ""
         fail(f"{error}{hint}")
+    except BrokenPipeError:  # who reads our output has seen enough; click ends us quietly
+        raise
     except OSError as error:
         fail(str(error))
     except KeyboardInterrupt:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .lives import chosen
 from .progress import Looking
 from .store import COULD_NOT, DAMAGED, DATA, JSON, LIFE, complete, open_store, told
 
@@ -38,7 +39,7 @@ def verify(session: str | None, data: Path, life: int | None, as_json: bool) -> 
     """
     store = open_store(data)
     with told():
-        seen = [*_look(store, _chosen(store, session, life))]
+        seen = [*_look(store, chosen(store, session, life))]
     if as_json:
         for one in seen:
             click.echo(one.as_json())
@@ -80,19 +81,6 @@ class Seen:
             names = ("events", "unknown", "payloads", "payload_bytes", "erased")
             shown |= {name: counted[name] for name in names} | {"findings": findings}
         return msgspec.json.encode(shown).decode()
-
-
-def _chosen(store: SegmentLog, session: str | None, life: int | None) -> list[Holding]:
-    """Every life that is to be looked at. Raises NoSuchSession."""
-    from antiphon.events.errors import NoSuchSession
-    from antiphon.events.ids import SessionId
-
-    chosen = [
-        one for one in store.holdings() if session in (None, one.session) and life in (None, one.incarnation)
-    ]
-    if session is not None and not chosen:
-        raise NoSuchSession(SessionId(session))
-    return sorted(chosen, key=lambda one: (one.session, one.incarnation))
 
 
 def _look(store: SegmentLog, lives: list[Holding]) -> Iterator[Seen]:
