@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from prometheus_client import generate_latest
@@ -50,7 +51,8 @@ def exposition(metrics: Metrics, host: SessionHost, store: SegmentLog, disk: Dis
     metrics.live.set(host.live)
     metrics.slow_writes.set(store.stats.slow_writes)
     metrics.backlog.set(store.stats.backlog)
-    metrics.disk_free.set(disk.free_bytes() or 0)
+    free = disk.free_bytes()
+    metrics.disk_free.set(math.nan if free is None else free)
     metrics.disk_low.set(disk.is_low)
     for role, link in host.links.items():
         metrics.in_flight.labels(role).set(link.in_flight)

@@ -134,8 +134,8 @@ class _Everybody:
 
     def _say_how_many(self) -> None:
         count = len(self._followed)
-        going_on = "1 session that goes on" if count == 1 else f"{count} sessions that go on"
-        click.echo(f"({going_on}, and those that begin; Ctrl-C ends)", err=True)
+        going_on = f"{count} session{'s' if count > 1 else ''} and " if count else ""
+        click.echo(f"(following {going_on}every session that begins; Ctrl-C ends)", err=True)
 
     def _look(self, name: SessionId, group: asyncio.TaskGroup, from_now_on: bool) -> None:
         from antiphon.events.errors import LogError

@@ -117,7 +117,7 @@ def test_all_sessions_are_shown_from_now_on_and_those_that_begin_from_their_begi
     one_call(data, "sess_over")
     call = one_call(data, "sess_on", sealed=False)
     tails.append(tail := Tail(data, "--json"))
-    assert tail.said() == "(1 session that goes on, and those that begin; Ctrl-C ends)\n"
+    assert tail.said() == "(following 1 session and every session that begins; Ctrl-C ends)\n"
     began = one_call(data, "sess_new", sealed=False)
     new = tail.until("PlaybackAcknowledged")
     assert {event["session"] for event in new} == {"sess_new"}
