@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .lines import size
 from .store import DATA, JSON, LIFE, SESSION, fail, open_store, told
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def erase(
         shown = {"session": session, "lives": lives, "scope": scope.value, "bytes": freed}
         click.echo(msgspec.json.encode(shown).decode())
     else:
-        click.echo(f"erased {freed / 1e6:.1f} MB" if freed else "there was nothing left to erase")
+        click.echo(f"erased {size(freed)}" if freed else "there was nothing left to erase")
 
 
 def _freed(one: Holding, everything: bool) -> int:
@@ -62,5 +63,5 @@ def _confirmed(chosen: list[Holding], everything: bool, freed: int) -> bool:
     what = "everything" if everything else "the audio"
     lives = ", ".join(str(one.incarnation) for one in chosen)
     lives = f" (lives {lives})" if len(chosen) > 1 else ""
-    question = f"Erase {what} of {chosen[0].session}{lives}, {freed / 1e6:.1f} MB? It cannot be undone."
+    question = f"Erase {what} of {chosen[0].session}{lives}, {size(freed)}? It cannot be undone."
     return click.confirm(question, default=False, err=True)

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from .lines import size
 from .store import COULD_NOT, DATA, JSON, LIFE, SESSION, fail, open_store, told
 
 if TYPE_CHECKING:
@@ -144,9 +145,8 @@ def _tell(path: Path, manifest: Manifest, done: str, as_json: bool) -> None:
         shown = {"file": str(path), **msgspec.to_builtins(manifest)}
         click.echo(msgspec.json.encode(shown).decode())
         return
-    size = sum(file.bytes for file in manifest.files.values())
+    bytes_ = sum(file.bytes for file in manifest.files.values())
     life = f"/{manifest.incarnation}" if manifest.incarnation else ""
     state = ("" if manifest.sealed else ", unfinished") + (", audio erased" if manifest.erased else "")
-    click.echo(
-        f"{path}: {done}: {manifest.session}{life}, {manifest.events} events, {size / 1e6:.1f} MB{state}"
-    )
+    what = f"{manifest.session}{life}, {manifest.events} events, {size(bytes_)}{state}"
+    click.echo(f"{path}: {done}: {what}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .lines import size
 from .lives import chosen
 from .progress import Looking
 from .store import COULD_NOT, DAMAGED, DATA, JSON, LIFE, complete, open_store, told
@@ -120,7 +121,7 @@ def _print(seen: list[Seen]) -> None:
         table.add_column(name, justify="right" if right else "left", no_wrap=True)
     for one in seen:
         events = "" if one.report is None else str(one.report.events)
-        audio = "" if one.report is None else f"{one.report.payload_bytes / 1e6:.1f} MB"
+        audio = "" if one.report is None or one.holding.erased else size(one.report.payload_bytes)
         table.add_row(
             one.holding.session, str(one.holding.incarnation), events, audio, one.state, one.verdict
         )

@@ -153,7 +153,7 @@ def test_audio_is_erased_and_the_rest_still_verifies(data: Path) -> None:
     one_call(data)
     planted = file(data, "sess_call", "audio.blob").read_bytes()[1_000:1_400]
     result = run("erase", "sess_call", "--audio", "--yes", data=data)
-    assert (result.exit_code, result.stdout) == (0, "erased 0.1 MB\n")
+    assert (result.exit_code, result.stdout) == (0, "erased 96.0 kB\n")
     assert not any(planted in path.read_bytes() for path in data.rglob("*") if path.is_file())
     [looked] = rows(run("verify", "--json", data=data))
     assert (looked["verdict"], looked["erased"]) == ("sound", 2)
