@@ -68,15 +68,13 @@ def check_tombstone(data: bytes, header: FileHeader, *, path: str) -> bytes:
 
 
 def is_erased(fd: int) -> bool:
-    """Does a tombstone lie there?"""
-    return os.fstat(fd).st_size == TOMBSTONE_SIZE and is_tombstone(os.pread(fd, START, 0))
+    """Does the file begin with a tombstone? Behind it nothing is to be read, even if something lies there."""
+    return is_tombstone(os.pread(fd, START, 0))
 
 
 def erased_at(path: str) -> bool:
-    """Does a tombstone lie at this path?"""
+    """As `is_erased`; not if there is no file."""
     try:
-        if os.stat(path).st_size != TOMBSTONE_SIZE:
-            return False
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False

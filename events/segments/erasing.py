@@ -1,8 +1,9 @@
 """Erasing a life: its audio, or all of it.
 
-Audio goes in one step, when the tombstone takes the blob file's place: before it the log is readable, after
-it is erased, and it verifies both times. A whole life goes when its events file does; the mark that keeps its
-number taken is there before.
+Audio goes in one step, when the tombstone is written over the beginning of the blob file: before it the log
+is readable, after it it is erased, and it verifies both times. What lies behind the tombstone is cut off.
+That needs no room, because a full disk is a reason to erase. A whole life goes when its events file does; the
+mark that keeps its number taken is there before.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import os
 import shutil
 import time
 
-from ..errors import Corrupt, NoSuchSession, NotALog, Sealed
+from ..errors import Corrupt, NoSuchSession, NotALog, Sealed, StoreFull
 from ..ids import SessionId
 from ..store import Expect, Scope
 from . import audio
 from .descriptors import Descriptors
-from .files import Files, write_all
+from .files import Files
 from .layout import Layout, Life, sync_directory
 from .lock import Lock
-from .opening import is_sealed, open_files
+from .opening import open_files
+from .reader import Reader
+
+_NO_SALT = bytes(16)
 
 
 def erase(layout: Layout, session: SessionId, scope: Scope, incarnation: int | None, files: Files) -> None:
@@ -32,67 +36,61 @@ def erase(layout: Layout, session: SessionId, scope: Scope, incarnation: int | N
     if not lives and not erased:
         raise NoSuchSession(session)
     for life in reversed(lives):  # only the youngest can have a writer
-        # A damaged log cannot be sealed, but what it holds can go.
-        with contextlib.suppress(Corrupt, NotALog):
+        with contextlib.suppress(StoreFull):  # there may be room once the audio is gone
             _seal(life, files)
         lock = Lock.take(life.lock, session)
         try:
-            if scope is Scope.AUDIO:
-                erase_audio(life, files)
-            else:
-                _erase_all(life)
+            erase_audio(life, files)
+            if scope is Scope.ALL:
+                _erase_events(life)
         finally:
             lock.drop()
+        if scope is Scope.AUDIO:
+            _seal(life, files)
 
 
 def _seal(life: Life, files: Files) -> None:
-    """Whoever follows it is told that it has ended, and nobody can resume it."""
-    if is_sealed(life):
-        return
-    lock = Lock.take(life.lock, life.session)
-    try:
-        writer = open_files(life, lock, Expect.RESUME, "an erasure", files, Descriptors())
-    except Sealed:
-        lock.drop()
-        return
-    except BaseException:
-        lock.drop()
-        raise
-    writer.seal("erased")
+    """Whoever follows it is told that it has ended. A damaged log cannot be sealed, and stays as it is."""
+    with contextlib.suppress(Corrupt, NotALog):
+        with Reader(life) as reader:
+            if reader.head()[1]:
+                return
+        lock = Lock.take(life.lock, life.session)
+        try:
+            os.chmod(life.events, 0o600)  # it is read-only if it has lost its seal
+            writer = open_files(life, lock, Expect.RESUME, "an erasure", files, Descriptors())
+        except BaseException as error:
+            lock.drop()
+            if isinstance(error, Sealed):  # meanwhile
+                return
+            raise
+        footer = writer.take_seal("erased")
+        writer.settle(footer, writer.write(footer))
+        footer.acked.result()
+        os.chmod(life.events, 0o400)
 
 
 def erase_audio(life: Life, files: Files) -> None:
-    """Put the tombstone in place of the blob file. Under the life's lock; repeating is harmless."""
-    salt, size = _salt(life), 0
-    with contextlib.suppress(FileNotFoundError):
-        fd = os.open(life.audio, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            if audio.is_erased(fd):
-                return
-            size = os.fstat(fd).st_size
-            salt = salt or os.pread(fd, audio.START, 0)[-len(_NO_SALT) :]
-        finally:
-            os.close(fd)
-    stone = audio.tombstone(salt or _NO_SALT, when_ns=time.time_ns(), erased_bytes=max(0, size - audio.START))
-    fresh = f"{life.audio}.erased"
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    """Put the tombstone in place of all payloads, for good. Under the life's lock; repeating is harmless."""
+    salt = _salt(life, files)
+    fd = os.open(life.audio, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        write_all(files, fd, stone)
+        if not audio.is_erased(fd):
+            own_salt = os.pread(fd, audio.START, 0)[-len(_NO_SALT) :].ljust(len(_NO_SALT), b"\0")
+            erased_bytes = max(0, os.fstat(fd).st_size - audio.START)
+            stone = audio.tombstone(salt or own_salt, when_ns=time.time_ns(), erased_bytes=erased_bytes)
+            os.pwrite(fd, stone, 0)  # in one call: the file begins with all of it or none
+        files.truncate(fd, audio.TOMBSTONE_SIZE)
         files.sync(fd)
     finally:
         os.close(fd)
-    os.replace(fresh, life.audio)
-    sync_directory(life.directory)
 
 
-_NO_SALT = bytes(16)
-
-
-def _salt(life: Life) -> bytes | None:
+def _salt(life: Life, files: Files) -> bytes | None:
     """The log's own, which is made durable first: a seal lost behind a tombstone would be damage."""
     fd = os.open(life.events, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fdatasync(fd)
+        files.sync(fd)
         return life.header(fd).salt
     except NotALog:
         return None
@@ -100,7 +98,7 @@ def _salt(life: Life) -> bytes | None:
         os.close(fd)
 
 
-def _erase_all(life: Life) -> None:
+def _erase_events(life: Life) -> None:
     session = os.path.dirname(life.directory)
     os.close(os.open(life.erased, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     sync_directory(session)

@@ -27,15 +27,16 @@ def holdings(layout: Layout) -> Iterator[Holding]:
 def _holding(life: Life) -> Holding:
     events = os.stat(life.events)
     sealed = _is_sealed(life, events.st_mode)
+    audio_bytes = _size(life.audio)
     return Holding(
         life.session,
         life.incarnation,
         last_written_ns=events.st_mtime_ns,
         events_bytes=events.st_size,
-        audio_bytes=_size(life.audio),
+        audio_bytes=audio_bytes,
         live=not sealed and is_held(life.lock),
         sealed=sealed,
-        erased=audio.erased_at(life.audio),
+        erased=audio_bytes == audio.TOMBSTONE_SIZE and audio.erased_at(life.audio),
     )
 
 

@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
+from typing import Protocol
 
 from ..errors import LogError
 from ..store import Deliver
 from .batch import Batch
-from .writer import Writer
 
 SLOW_S = 0.005
 PERIOD_S = 10.0
@@ -39,6 +39,14 @@ class Stats:
         self.observe: Callable[[float], object] = float  # nobody looks
 
 
+class Writes(Protocol):
+    """Who brings a batch to the disk: `write` there, in whichever thread; `settle` in the owner's."""
+
+    def write(self, batch: Batch) -> LogError | None: ...
+
+    def settle(self, batch: Batch, error: LogError | None) -> None: ...
+
+
 class Lane:
     """The way of all appends of one store to the disk. All but `_work` and what it runs is the owner's."""
 
@@ -50,12 +58,18 @@ class Lane:
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def write(self, writer: Writer, batch: Batch) -> None:
+    def write(self, writer: Writes, batch: Batch) -> None:
         if self._in_thread and not self._calm():
             self.stats.backlog += 1
             self._queue.put(partial(self._write_there, writer, batch))
         else:
             writer.settle(batch, self._timed(writer, batch))
+
+    def write_aside(self, writer: Writes, batch: Batch) -> None:
+        """Write in the thread, however quick the disk is: for what takes long by its nature."""
+        self._start_thread()
+        self.stats.backlog += 1
+        self._queue.put(partial(self._write_there, writer, batch))
 
     def flush(self) -> None:
         """Return when everything queued has been written. Its answers may still be on their way."""
@@ -77,15 +91,15 @@ class Lane:
             self._in_thread = False
         return not self._in_thread
 
-    def _write_there(self, writer: Writer, batch: Batch) -> None:
+    def _write_there(self, writer: Writes, batch: Batch) -> None:
         error = self._timed(writer, batch)
         self._deliver(partial(self._written, writer, batch, error))
 
-    def _written(self, writer: Writer, batch: Batch, error: LogError | None) -> None:
+    def _written(self, writer: Writes, batch: Batch, error: LogError | None) -> None:
         self.stats.backlog -= 1
         writer.settle(batch, error)
 
-    def _timed(self, writer: Writer, batch: Batch) -> LogError | None:
+    def _timed(self, writer: Writes, batch: Batch) -> LogError | None:
         started = self._clock()
         error = writer.write(batch)
         ended = self._clock()
@@ -102,6 +116,9 @@ class Lane:
 
     def _move_to_thread(self) -> None:
         self._in_thread = True
+        self._start_thread()
+
+    def _start_thread(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="log-writer", daemon=True)
             self._thread.start()

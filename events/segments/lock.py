@@ -68,13 +68,17 @@ class Lock:
         write_all(files, self._fd, msgspec.json.encode(writer) + b"\n")
 
     def drop(self) -> None:
-        """Unlock for every process that shares the open file, then forget it. Once only."""
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
-        os.close(self._fd)
+        """Unlock for every process that shares the open file, then forget it. Repeating is harmless."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            os.close(fd)
 
     def forget(self) -> None:
         """In a forked child: close without unlocking, which would unlock the parent."""
-        os.close(self._fd)
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 def is_held(path: str) -> bool:

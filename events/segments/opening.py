@@ -56,16 +56,21 @@ def _to_open(layout: Layout, session: SessionId, expect: Expect) -> Life:
 
 
 def is_sealed(life: Life) -> bool:
-    """Raises Corrupt when it was and its seal is damaged."""
+    """A life whose audio was erased is as good as sealed.
+
+    Raises Corrupt when it was sealed and its seal is not what was written.
+    """
     if not life.exists():
         return False
     with Reader(life) as reader:
         next_seq, sealed = reader.head()
-        if not sealed and not os.stat(life.events).st_mode & stat.S_IWUSR:
+        if sealed or audio.erased_at(life.audio):
+            return True
+        if not os.stat(life.events).st_mode & stat.S_IWUSR:
             # Sealing makes the file read-only: without this a damaged seal would look like a torn tail.
-            before = next_seq - 1 if next_seq else None
-            raise Corrupt(life.events, offset=reader.size(), seq=before, reason="the seal is damaged")
-    return sealed
+            before, reason = next_seq - 1 if next_seq else None, "the seal is damaged, or a power cut took it"
+            raise Corrupt(life.events, offset=reader.size(), seq=before, reason=reason)
+    return False
 
 
 def open_files(

@@ -53,8 +53,8 @@ def _open_audio(life: Life) -> int:
 
 def _ends(life: Life, events: int, blobs: int) -> tuple[int, int]:
     """The bytes of both files that are the log."""
-    header, size = life.header(events), os.fstat(blobs).st_size
-    erased = audio.is_erased(blobs)
+    header, erased = life.header(events), audio.is_erased(blobs)
+    size = audio.TOMBSTONE_SIZE if erased else os.fstat(blobs).st_size
     if not erased and not audio.belongs(blobs, header):
         raise Corrupt(life.audio, offset=0, seq=None, reason="not the blob file of this log")
     scanner = Scanner(events, path=life.events, seed=header.seed, offset=HEADER_SIZE)

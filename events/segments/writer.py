@@ -9,33 +9,32 @@ it; any other failure ends the writer, because what lies on the disk is then not
 from __future__ import annotations
 
 import os
-import time
 from collections import deque
 from collections.abc import Sequence
 
 from ..codec import blob_of
 from ..completion import Completion
 from ..envelope import BlobRef, Draft
-from ..errors import LogError, OutcomeUnknown, Sealed, StoreFull, TooLarge, WrongSequence
+from ..errors import LogError, OutcomeUnknown, StoreFull, TooLarge, WrongSequence
 from ..ids import Seq
 from ..store import Ack, Head, Lease
 from . import audio
-from .batch import Batch, encode_batch
+from .batch import Batch, encode_batch, seal_batch
 from .descriptors import Handle, Pair
-from .files import Files, as_log_error, write_all, write_rest
-from .frame import FRAME_SIZE, Seal, encode_seal, frame_at
+from .files import Files, as_log_error, write_rest
+from .frame import FRAME_SIZE, frame_at
 from .lock import Lock
 from .recovery import REMEMBERED, Found, Place
 
 
 class Writer:
-    """Holds the lock and both files open until it is sealed, released, or dead after an unknown outcome."""
+    """Holds the lock until it has sealed or ended, or is dead after an unknown outcome."""
 
     def __init__(
         self, lease: Lease, lock: Lock, found: Found, handle: Handle, *, seed: int, files: Files
     ) -> None:
         self.lease = lease
-        self.sealed = self.dead = False
+        self.dead = self._sealing = False
         self._lock, self._handle, self._seed, self._files = lock, handle, seed, files
         self._open = True
         self._next, self._events_end, self._audio_end = found.next_seq, found.events_end, found.audio_end
@@ -54,8 +53,6 @@ class Writer:
             return Completion.failed(
                 OutcomeUnknown(f"session {lease.session}: an earlier append is in doubt")
             )
-        if self.sealed:
-            return Completion.failed(Sealed(lease.session))
         try:
             if expected != self._next:
                 return self._repeated(expected, drafts) or Completion.failed(
@@ -72,14 +69,31 @@ class Writer:
         self._pending.append(batch)
         return batch
 
+    def take_seal(self, reason: str) -> Batch:
+        """The last thing to be written, behind everything taken. Raises OutcomeUnknown."""
+        if self.dead or self._failed:
+            raise OutcomeUnknown(f"session {self.lease.session}: an earlier append is in doubt")
+        if not self._handle.used:
+            self._handle.use()
+        batch = seal_batch(reason, self._next, self._events_end, self._audio_end, self._seed)
+        self._pending.append(batch)
+        self._sealing = True
+        return batch
+
     def settle(self, batch: Batch, error: LogError | None) -> None:
         """The batch was written, or was not because of `error`. Called in the order of `take`."""
         self._pending.popleft()
-        if error is None:
-            self._recent.append(Place(batch.first, batch.events_at, len(batch.frames)))
-            batch.acked.settle(batch.ack)
+        if error is not None:
+            self._fail(batch, error)
             return
-        if isinstance(error, StoreFull) and not self._pending:
+        if not self._sealing:
+            self._recent.append(Place(batch.first, batch.events_at, len(batch.frames)))
+        elif not self._pending:
+            self.close()
+        batch.acked.settle(batch.ack)
+
+    def _fail(self, batch: Batch, error: LogError) -> None:
+        if isinstance(error, StoreFull) and not self._pending and not self._sealing:
             self._next, self._events_end, self._audio_end = batch.first, batch.events_at, batch.audio_at
             self._failed = False
         else:
@@ -93,29 +107,8 @@ class Writer:
         next_seq, audio_end = (first.first, first.audio_at) if first else (self._next, self._audio_end)
         lease = self.lease
         return Head(
-            lease.session, lease.incarnation, lease.writer_epoch, Seq(next_seq), audio_end, sealed=self.sealed
+            lease.session, lease.incarnation, lease.writer_epoch, Seq(next_seq), audio_end, sealed=False
         )
-
-    def seal(self, reason: str) -> None:
-        """Everything taken must have been written. Raises OutcomeUnknown, StoreFull."""
-        if self.dead or self._failed:
-            raise OutcomeUnknown(f"session {self.lease.session}: an earlier append is in doubt")
-        footer = Seal(reason, self._next, self._events_end, self._audio_end)
-        frame = encode_seal(
-            footer, seq=self._next, wall_ns=time.time_ns(), mono_ns=time.monotonic_ns(), seed=self._seed
-        )
-        try:
-            with self._handle.opened() as (events, blobs):
-                self._files.sync(blobs)
-                write_all(self._files, events, frame)
-                self._files.sync(events)
-                os.fchmod(events, 0o400)
-        except OSError as error:
-            self.dead = True
-            self.close()
-            raise as_log_error(error, "sealing") from error
-        self.sealed = True
-        self.close()
 
     def read_blob(self, ref: BlobRef) -> bytes:
         with self._handle.opened() as (_, blobs):
@@ -124,6 +117,15 @@ class Writer:
     @property
     def is_open(self) -> bool:
         return self._open
+
+    @property
+    def waits(self) -> bool:
+        """Something it has taken has not been answered."""
+        return bool(self._pending)
+
+    def unlock(self) -> None:
+        """Nothing more will be written. In whichever thread wrote the last of it."""
+        self._lock.drop()
 
     def close(self) -> None:
         """Unlock and let go of the files. Repeating is harmless."""
