@@ -61,7 +61,7 @@ def begin(store: StoreUnderTest, *sessions: str) -> None:
 def write(store: StoreUnderTest, session: str, batches: str, end: str) -> None:
     """Append batches of 1 to 7 events, then `seal`, `release`, or `die`."""
     lease, head = take(store, session)
-    seq = store.append(lease, head.next_seq, [opened(lease.writer_epoch)]).last + 1
+    seq = store.append(lease, head.next_seq, [opened(lease.writer_epoch, head.next_seq)]).last + 1
     for n in range(int(batches)):
         drafts = [audio(seq + k) if k % 2 else text(seq + k) for k in range(n % 7 + 1)]
         seq = store.append(lease, seq, drafts).last + 1
@@ -80,7 +80,7 @@ def storm(store: StoreUnderTest, seed: str, *sessions: str) -> None:
     writers: list[tuple[Lease, int]] = []
     for session in sessions:
         lease, head = take(store, session)
-        last = store.append(lease, head.next_seq, [opened(lease.writer_epoch)]).last
+        last = store.append(lease, head.next_seq, [opened(lease.writer_epoch, head.next_seq)]).last
         writers.append((lease, last + 1))
     while True:
         n = rng.randrange(len(writers))

@@ -39,8 +39,9 @@ def payload(n: int, size: int) -> bytes:
     return hashlib.shake_128(str(n).encode()).digest(size)
 
 
-def opened(epoch: int) -> Draft:
-    return Draft(WriterOpened(writer_epoch=epoch, code="test", boot="boot"), Moment(0, 0))
+def opened(epoch: int, n: int = 0) -> Draft:
+    event = WriterOpened(writer_epoch=epoch, code="test", boot="boot")
+    return Draft(event, Moment(mono_ns=n, wall_ns=10**18 + n))
 
 
 def as_stored(draft: Draft, stored: Stored) -> bool:
