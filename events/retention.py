@@ -6,8 +6,9 @@
    lives. Who sets that limit says that the oldest may go to make room, so the same is done while the disk has
    less than `min_free_bytes` free. Without that limit nothing is ever erased for room.
 
-A life that somebody writes is never touched. Audio goes before events because it is a hundred times larger,
-and because the events still tell what was said when it is gone.
+A life that somebody writes is never touched; nor is one that was never sealed, before it has been left alone
+for `LEFT_ALONE_NS`: its writer may be about to open it again. Audio goes before events because it is a
+hundred times larger, and because the events still tell what was said when it is gone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from msgspec import Struct
 
 from .store import Holding, Scope
 
+LEFT_ALONE_NS = 600 * 1_000_000_000
 Reason = Literal["keep_audio", "keep_events", "max_data", "min_free"]
 """The setting by which something is erased."""
 
@@ -56,7 +58,7 @@ def due(holdings: Iterable[Holding], now_ns: int, policy: Policy, free_bytes: in
     Nothing is erased twice: a life that goes as a whole is not in the list for its audio.
     """
     there = sorted(holdings, key=lambda one: (one.last_written_ns, one.session, one.incarnation))
-    idle = [one for one in there if not one.live]
+    idle = [one for one in there if is_over(one, now_ns)]
     by_age = {key(erasure.holding): erasure for erasure in _too_old(idle, now_ns, policy)}
     freed = sum(erasure.bytes_ for erasure in by_age.values())
     stored = sum(one.events_bytes + one.audio_bytes for one in there)
@@ -64,6 +66,13 @@ def due(holdings: Iterable[Holding], now_ns: int, policy: Policy, free_bytes: in
     plan = by_age | _for_room(idle, by_age, excess, reason)
     chosen = [plan[key(one)] for one in idle if key(one) in plan]
     return sorted(chosen, key=lambda erasure: erasure.scope is Scope.ALL)
+
+
+def is_over(holding: Holding, now_ns: int) -> bool:
+    """Whether nobody will write it any more, as far as can be told."""
+    if holding.live:
+        return False
+    return holding.sealed or now_ns - holding.last_written_ns >= LEFT_ALONE_NS
 
 
 def key(holding: Holding) -> tuple[str, int]:

@@ -47,8 +47,11 @@ class Server:
         self.settings, self.metrics = settings, Metrics()
         self.doors = Doorkeeper(settings)
         loop = asyncio.get_running_loop()
+        data, policy = Path(settings.data), settings.retention()
         self.store = SegmentLog(
-            Path(settings.data), deliver=lambda call: void(loop.call_soon_threadsafe(call))
+            data,
+            deliver=lambda call: void(loop.call_soon_threadsafe(call)),
+            keep_audio=not settings.no_audio_log,
         )
         self.store.stats.observe = self.metrics.append_seconds.observe
         identity = Identity(
@@ -58,7 +61,6 @@ class Server:
             projections=versions(),
         )
         self.host = SessionHost(self.store, sockets, identity)
-        data, policy = Path(settings.data), settings.retention()
         self.disk = Disk(data, policy.min_free_bytes)
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
         self.realtime = RealtimeRoute(

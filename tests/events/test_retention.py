@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from antiphon.events.ids import SessionId
-from antiphon.events.retention import Erasure, Policy, due, key
+from antiphon.events.retention import Erasure, Policy, due, is_over, key
 from antiphon.events.store import Holding, Scope
 
 DAY = 86_400 * 10**9
@@ -18,7 +18,14 @@ PLENTY = 10**15
 
 
 def held(
-    name: str, *, days: float, audio: int = 1_000, events: int = 10, live: bool = False, erased: bool = False
+    name: str,
+    *,
+    days: float,
+    audio: int = 1_000,
+    events: int = 10,
+    live: bool = False,
+    erased: bool = False,
+    sealed: bool = True,
 ) -> Holding:
     """A life last written `days` ago."""
     return Holding(
@@ -28,7 +35,7 @@ def held(
         events_bytes=events,
         audio_bytes=0 if erased else audio,
         live=live,
-        sealed=not live,
+        sealed=sealed and not live,
         erased=erased,
     )
 
@@ -81,6 +88,13 @@ def test_no_audio_at_all_is_kept_of_what_is_over() -> None:
     assert planned(store, Policy(keep_audio_ns=0)) == [("now", "audio", "keep_audio")]
 
 
+def test_what_was_never_sealed_is_left_alone_for_a_while() -> None:
+    """Its writer may have let go of it only to open it again."""
+    store = [held("just", days=0, sealed=False), held("crashed", days=1, sealed=False)]
+    assert planned(store, Policy(keep_audio_ns=0)) == [("crashed", "audio", "keep_audio")]
+    assert planned(store, Policy(max_data_bytes=0)) == [("crashed", "all", "max_data")]
+
+
 def test_a_store_that_is_too_large_gives_up_its_oldest_audio_and_then_its_oldest_lives() -> None:
     store = [held("a", days=3), held("b", days=2), held("c", days=1)]
     assert stored(store) == 3_030
@@ -124,11 +138,12 @@ def stores(draw: st.DrawFn) -> list[Holding]:
     return [
         held(
             name,
-            days=draw(st.floats(-1, 250)),
+            days=draw(st.floats(-1, 250) | st.floats(0, 0.02)),
             audio=draw(st.integers(0, 5_000)),
             events=draw(st.integers(1, 500)),
             live=draw(st.booleans()),
             erased=draw(st.booleans()),
+            sealed=draw(st.booleans()),
         )
         for name in names
     ]
@@ -141,7 +156,7 @@ free_rooms = st.integers(0, 30_000)
 def test_a_life_that_is_being_written_is_never_touched(
     store: list[Holding], policy: Policy, free: int
 ) -> None:
-    assert not any(erasure.holding.live for erasure in due(store, NOW, policy, free))
+    assert all(is_over(erasure.holding, NOW) for erasure in due(store, NOW, policy, free))
 
 
 @given(stores(), policies, free_rooms)
@@ -163,7 +178,7 @@ def test_what_is_too_old_goes_and_what_is_not_goes_only_for_room(
     left = {key(one): one for one in without(store, plan)}
     for one in store:
         age, after = NOW - one.last_written_ns, left.get(key(one))
-        if one.live:
+        if not is_over(one, NOW):
             continue
         if policy.keep_events_ns is not None and age >= policy.keep_events_ns:
             assert after is None
@@ -186,7 +201,7 @@ def test_the_limit_is_reached_if_it_can_be_and_no_further_than_needed(
         return
     least = policy.min_free_bytes or 0
     fits = stored(left) <= policy.max_data_bytes and free + freed >= least
-    assert fits or all(one.live for one in left)
+    assert fits or not any(is_over(one, NOW) for one in left)
     for_room = [one for one in plan if one.reason in ("max_data", "min_free")]
     if for_room:
         last = for_room[-1]
