@@ -8,6 +8,7 @@ the program's log and left for the next time; all others are erased meanwhile.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -61,10 +62,10 @@ class Janitor:
         if not self._policy.erases:
             return
         try:
-            store = SegmentLog(self._data, deliver=lambda call: call())
-            stuck: set[tuple[str, int]] = set()
-            while failed := set(self._erase_due(store, stuck)):
-                stuck |= failed  # others may have to go in their place
+            with contextlib.closing(SegmentLog(self._data, deliver=lambda call: call())) as store:
+                stuck: set[tuple[str, int]] = set()
+                while failed := set(self._erase_due(store, stuck)):
+                    stuck |= failed  # others may have to go in their place
         except (LogError, OSError) as error:
             log.warning("retention.sweep_failed", error=str(error))
 
