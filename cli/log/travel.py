@@ -16,6 +16,7 @@ from .lines import size
 from .store import COULD_NOT, DATA, JSON, LIFE, SESSION, fail, open_store, told
 
 if TYPE_CHECKING:
+    from antiphon.events.segments.log import SegmentLog
     from antiphon.replay.recording import Manifest
 
 SUFFIX = ".antiphon.zip"
@@ -50,32 +51,31 @@ def export(
 
     Exit codes: 0 written, 1 not written, 3 the log is damaged (`antiphon log salvage` saves what is sound).
     """
+    if generated and not sound:
+        raise click.UsageError("--generated says something about --sound, which is not there")
+    store = open_store(data)
+    target = to or Path(session + ("" if life is None else f"-{life}") + SUFFIX)
+    parts = {"with_sound": sound, "generated": generated, "with_lines": jsonl}
+    with told():
+        manifest = _write(store, session, life, target, parts)
+    _tell(target, manifest, "written", as_json)
+
+
+def _write(
+    store: SegmentLog, session: str, life: int | None, target: Path, parts: dict[str, bool]
+) -> Manifest:
     from antiphon.events.ids import SessionId
     from antiphon.replay import recording
     from antiphon.replay.errors import RecordingError
     from antiphon.replay.sound import TooLong
 
-    if generated and not sound:
-        raise click.UsageError("--generated says something about --sound, which is not there")
-    store = open_store(data)
-    target = to or Path(session + ("" if life is None else f"-{life}") + SUFFIX)
-    with told():
-        name = SessionId(session)
-        store.lives(name)
-        try:
-            with _new_file(target) as file:
-                manifest = recording.write(
-                    store,
-                    name,
-                    file,
-                    incarnation=life,
-                    with_sound=sound,
-                    generated=generated,
-                    with_lines=jsonl,
-                )
-        except (RecordingError, TooLong) as error:
-            fail(str(error))
-    _tell(target, manifest, "written", as_json)
+    name = SessionId(session)
+    store.lives(name)  # before a file is named after it
+    try:
+        with _new_file(target) as file:
+            return recording.write(store, name, file, incarnation=life, **parts)
+    except (RecordingError, TooLong) as error:
+        fail(str(error))
 
 
 @contextlib.contextmanager
