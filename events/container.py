@@ -108,7 +108,7 @@ class Unpacking:
                 in_batch = not frame.flags & BATCH_END
                 self._seq += 1
                 yield entry
-        self._check_end(in_batch, sealed)
+        self._check_end(in_batch)
 
     def _frame(self) -> Frame | None:
         at = self._events.offset
@@ -158,12 +158,9 @@ class Unpacking:
         if said != (SEAL | BATCH_END, self._seq, frame.offset, self._audio_end):
             raise self._damage(frame, "the seal is not that of this log")
 
-    def _check_end(self, in_batch: bool, sealed: bool) -> None:
-        end = self._events.offset
+    def _check_end(self, in_batch: bool) -> None:
         if in_batch:
-            raise self._events.corrupt(end, self._before, "ends within a batch")
-        if self.tombstone is not None and not sealed:
-            raise self._events.corrupt(end, self._before, "the audio was erased and the log never sealed")
+            raise self._events.corrupt(self._events.offset, self._before, "ends within a batch")
         if self._audio.take(1):
             raise self._audio.corrupt(self._audio.offset - 1, self._before, "bytes that no event names")
 

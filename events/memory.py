@@ -39,9 +39,9 @@ class MemoryLog:
         if expect is Expect.RESUME:
             if latest is None:
                 raise NoSuchSession(session)
-            if latest.seal:
+            if latest.closed:
                 raise Sealed(session)
-        elif latest is None or latest.seal:
+        elif latest is None or latest.closed:
             latest = self._begin(session)
         elif latest.rows:
             raise WrongSequence(session, expected=0, actual=len(latest.rows))
@@ -169,7 +169,7 @@ class MemoryLog:
 
     def _writable(self, lease: Lease) -> Life:
         life = self._find(lease.session, lease.incarnation)
-        if life.seal:
+        if life.closed:
             raise Sealed(lease.session)
         if life.epoch != lease.writer_epoch:
             raise Fenced(lease.session, given=lease.writer_epoch, current=life.epoch)

@@ -42,6 +42,8 @@ class Life(Struct):
     rows: list[Row] = field(default_factory=list)
     events_bytes: int = HEADER_SIZE
     """What the rows fill in an events file."""
+    audio_end: int = audio.START
+    """Where the payloads end, or ended."""
     audio: bytearray = field(default_factory=bytearray)
     """As the blob file would be, or the tombstone."""
     acks: dict[int, Ack] = field(default_factory=dict)
@@ -58,14 +60,21 @@ class Life(Struct):
             self.epoch,
             Seq(len(self.rows)),
             0 if self.erased else len(self.audio),
-            sealed=bool(self.seal),
+            sealed=self.closed,
             erased=self.erased,
         )
+
+    @property
+    def closed(self) -> bool:
+        """Nobody can write it any more: an erasure that was cut short may have left the seal out."""
+        return self.erased or bool(self.seal)
 
     def add(self, rows: list[Row], ack: Ack) -> None:
         self.rows += rows
         self.events_bytes += sum(FRAME_SIZE + len(stored) for _, _, stored in rows)
         self.acks[ack.first] = ack
+        for ref in ack.blobs:
+            self.audio_end += 0 if ref is None else ref.length
 
     def wake(self) -> None:
         for follower in self.followers:
@@ -75,7 +84,7 @@ class Life(Struct):
         """Put the seal at the end. Repeating is harmless."""
         if self.seal:
             return
-        footer = Seal(reason, len(self.rows), self.events_bytes, len(self.audio))
+        footer = Seal(reason, len(self.rows), self.events_bytes, self.audio_end)
         self.seal = encode_seal(
             footer,
             seq=len(self.rows),

@@ -62,7 +62,7 @@ class Lease(Struct, frozen=True):
 class Head(Struct, frozen=True):
     """Where a log ends. `next_seq` is the seq the next event will get; `audio_bytes` the blob file's end.
 
-    `erased`: the audio of this life was erased; `audio_bytes` is 0 then, and the life is closed.
+    `erased`: the audio of this life was erased; then `audio_bytes` is 0 and it counts as sealed.
     """
 
     session: SessionId

@@ -2,8 +2,9 @@
 
 Audio goes in one step, when the tombstone is written over the beginning of the blob file: before it the log
 is readable, after it it is erased, and it verifies both times. What lies behind the tombstone is cut off.
-That needs no room, because a full disk is a reason to erase. A whole life goes when its events file does; the
-mark that keeps its number taken is there before.
+That needs no room, because a full disk is a reason to erase. Then the log is sealed: nobody can write a life
+whose audio is gone (opening.py), and who follows it is told so. A whole life goes when its events file does;
+the mark that keeps its number taken is there before.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import contextlib
 import os
 import shutil
 import time
+from collections.abc import Iterator
 
 from ..errors import Corrupt, NoSuchSession, NotALog, Sealed, StoreFull
 from ..ids import SessionId
 from ..store import Expect, Scope
 from . import audio
 from .descriptors import Descriptors
-from .files import Files
+from .files import Files, full_disk
 from .layout import Layout, Life, sync_directory
 from .lock import Lock
 from .opening import open_files
@@ -36,22 +38,29 @@ def erase(layout: Layout, session: SessionId, scope: Scope, incarnation: int | N
     if not lives and not erased:
         raise NoSuchSession(session)
     for life in reversed(lives):  # only the youngest can have a writer
-        with contextlib.suppress(StoreFull):  # there may be room once the audio is gone
-            _seal(life, files)
-        lock = Lock.take(life.lock, session)
-        try:
+        with _locked(life):
             erase_audio(life, files)
-            if scope is Scope.ALL:
-                _erase_events(life)
-        finally:
-            lock.drop()
         if scope is Scope.AUDIO:
             _seal(life, files)
+            continue
+        with contextlib.suppress(StoreFull):
+            _seal(life, files)
+        with _locked(life):
+            _erase_events(life)
+
+
+@contextlib.contextmanager
+def _locked(life: Life) -> Iterator[None]:
+    lock = Lock.take(life.lock, life.session)
+    try:
+        yield
+    finally:
+        lock.drop()
 
 
 def _seal(life: Life, files: Files) -> None:
-    """Whoever follows it is told that it has ended. A damaged log cannot be sealed, and stays as it is."""
-    with contextlib.suppress(Corrupt, NotALog):
+    """A damaged log cannot be sealed, and stays as it is. Raises StoreFull."""
+    with contextlib.suppress(Corrupt, NotALog), full_disk(f"erasing session {life.session}"):
         with Reader(life) as reader:
             if reader.head()[1]:
                 return
@@ -64,8 +73,11 @@ def _seal(life: Life, files: Files) -> None:
             if isinstance(error, Sealed):  # meanwhile
                 return
             raise
-        footer = writer.take_seal("erased")
-        writer.settle(footer, writer.write(footer))
+        try:
+            footer = writer.take_seal("erased")
+            writer.settle(footer, writer.write(footer))
+        finally:
+            writer.close()
         footer.acked.result()
         os.chmod(life.events, 0o400)
 

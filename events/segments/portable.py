@@ -15,6 +15,7 @@ from .files import Files, full_disk, write_all
 from .frame import HEADER_SIZE, SEAL, encode_header
 from .layout import Layout, Life, sync_directory
 from .lock import Lock
+from .reader import Reader
 from .recovery import drop_unsound, find_end
 from .scan import Scanner
 
@@ -57,8 +58,12 @@ def _ends(life: Life, events: int, blobs: int) -> tuple[int, int]:
     size = audio.TOMBSTONE_SIZE if erased else os.fstat(blobs).st_size
     if not erased and not audio.belongs(blobs, header):
         raise Corrupt(life.audio, offset=0, seq=None, reason="not the blob file of this log")
+    with Reader(life) as reader:
+        complete = erased or reader.head()[1]
     scanner = Scanner(events, path=life.events, seed=header.seed, offset=HEADER_SIZE)
-    found, batches = find_end(scanner, sys.maxsize if erased else size)
+    found, batches = find_end(scanner, sys.maxsize if complete else size)
+    if not erased and found.audio_end > size:
+        raise Corrupt(life.audio, offset=size, seq=found.next_seq - 1, reason="ends before its last payload")
     if scanner.seal is not None:
         return scanner.offset, size if erased else found.audio_end
     if not erased:

@@ -1,4 +1,8 @@
-"""Reading a life without its lock: whole batches only, whose blobs are there."""
+"""Reading a life without its lock: whole batches only, whose blobs are there.
+
+A blob that is not there yet makes an unfinished batch. In a sealed log nothing is unfinished: its events are
+read whatever has become of the blob file, and who asks for the blob is told.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +82,8 @@ class Reader:
         for place, frame in enumerate(frames):
             if frame.seq >= start:
                 stored = self._decode(frame, first=batch == 0)
-                if stored is None or _blob_end(stored.blob) > audio_end:
+                missing = stored is not None and _blob_end(stored.blob) > audio_end
+                if stored is None or (missing and not self._ends_with_seal()):
                     self._scanner.rewind(frames[batch])
                     del events[whole:]
                     return events if batch else None
@@ -89,16 +94,24 @@ class Reader:
 
     def head(self) -> tuple[int, bool]:
         """(next seq, sealed) as of now, without walking the log if its end is whole."""
-        last, with_blob = last_batch(self._fd, size=self.size(), header=HEADER_SIZE, seed=self._seed)
+        last, with_blob = self._last_batch()
         if last is None:
             return 0, False
+        if last.flags & SEAL:
+            return last.seq, True
         blob = blob_of(with_blob.payload) if with_blob is not None else None
         if _blob_end(blob) > self._audio_end():
             while self.step() is not None:
                 pass
             return self.next_seq, self.sealed
-        sealed = bool(last.flags & SEAL)
-        return last.seq + (not sealed), sealed
+        return last.seq + 1, False
+
+    def _last_batch(self) -> tuple[Frame | None, Frame | None]:
+        return last_batch(self._fd, size=self.size(), header=HEADER_SIZE, seed=self._seed)
+
+    def _ends_with_seal(self) -> bool:
+        last, _ = self._last_batch()
+        return last is not None and bool(last.flags & SEAL)
 
     def _decode(self, frame: Frame, *, first: bool) -> Stored | None:
         """None when it cannot be read and batches before its own can still be handed out."""

@@ -32,7 +32,7 @@ def head(life: Life) -> Head:
         last_epoch(life.lock),
         Seq(next_seq),
         audio_bytes=0 if erased or audio_end == sys.maxsize else audio_end,
-        sealed=sealed,
+        sealed=sealed or erased,
         erased=erased,
     )
 

@@ -30,23 +30,25 @@ def log(tmp_path: Path) -> Iterator[SegmentLog]:
     log.close()
 
 
-def open_names() -> list[str]:
-    """What this process has open, by the last two parts of its path."""
+def open_names(root: Path) -> list[str]:
+    """What this process has open of the store, by the last parts of its path."""
     names = []
     for entry in os.listdir("/proc/self/fd"):
         try:
-            names.append("/".join(os.readlink(f"/proc/self/fd/{entry}").split("/")[-3:]))
+            path = os.readlink(f"/proc/self/fd/{entry}")
         except FileNotFoundError:  # that of the listing itself
             continue
+        if path.startswith(str(root)):
+            names.append("/".join(path.split("/")[-3:]))
     return names
 
 
-def files_open() -> list[str]:
-    return [name for name in open_names() if name.endswith(("/events.log", "/audio.blob"))]
+def files_open(root: Path) -> list[str]:
+    return [name for name in open_names(root) if name.endswith(("/events.log", "/audio.blob"))]
 
 
-def locks_open() -> list[str]:
-    return [name for name in open_names() if name.endswith("/LOCK")]
+def locks_open(root: Path) -> list[str]:
+    return [name for name in open_names(root) if name.endswith("/LOCK")]
 
 
 def begin(log: SegmentLog, n: int) -> Lease:
@@ -65,36 +67,38 @@ def assert_said(log: SegmentLog, lease: Lease, said: list[int]) -> None:
         assert log.read_blob(lease.session, stored.blob) == payload(stored.at.mono_ns, 64)
 
 
-def test_a_thousand_open_sessions_cost_one_lock_each_and_at_most_256_files(log: SegmentLog) -> None:
+def test_a_thousand_open_sessions_cost_one_lock_each_and_at_most_256_files(
+    log: SegmentLog, tmp_path: Path
+) -> None:
     raise_descriptor_limit()
     leases = [begin(log, n) for n in range(1000)]
     for k in range(10):
         for n, lease in enumerate(leases):
             say(log, lease, k, 10 * n + k)
-        assert len(files_open()) <= LIMIT
-    assert len(locks_open()) == 1000
+        assert len(files_open(tmp_path)) <= LIMIT
+    assert len(locks_open(tmp_path)) == 1000
     for n, lease in enumerate(leases):
         assert_said(log, lease, list(range(10 * n, 10 * n + 10)))
         assert log.head(lease.session).next_seq == 10
-    assert len(files_open()) <= LIMIT
+    assert len(files_open(tmp_path)) <= LIMIT
 
 
-def test_files_in_use_stay_open_and_others_make_room(log: SegmentLog) -> None:
+def test_files_in_use_stay_open_and_others_make_room(log: SegmentLog, tmp_path: Path) -> None:
     busy = begin(log, 0)
     for n in range(1, 400):
         begin(log, n)
         say(log, busy, n - 1, n)
-    names = files_open()
+    names = files_open(tmp_path)
     assert {"s0/0/events.log", "s0/0/audio.blob"} <= set(names)
     assert "s1/0/events.log" not in names
     assert "s399/0/events.log" in names
 
 
-def test_a_session_goes_on_after_its_files_made_room(log: SegmentLog) -> None:
+def test_a_session_goes_on_after_its_files_made_room(log: SegmentLog, tmp_path: Path) -> None:
     first = begin(log, 0)
     say(log, first, 0, 7)
     others = [begin(log, n) for n in range(1, 300)]
-    assert "s0/0/events.log" not in files_open()
+    assert "s0/0/events.log" not in files_open(tmp_path)
     (ref,) = log.append(first, Seq(0), [audio(7)]).result().blobs  # repeated: it is known
     assert ref is not None
     assert log.read_blob(first.session, ref) == payload(7, 64)
@@ -104,7 +108,7 @@ def test_a_session_goes_on_after_its_files_made_room(log: SegmentLog) -> None:
     assert log.head(first.session).sealed
     for lease in others:
         log.release(lease)
-    assert files_open() == locks_open() == []
+    assert files_open(tmp_path) == locks_open(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["events.log", "audio.blob"])
@@ -137,7 +141,7 @@ def test_no_descriptor_is_closed_while_the_writer_thread_may_use_it(tmp_path: Pa
         for n, lease in enumerate(leases):
             answers.append(stuck.log.append(lease, Seq(k), [audio(1000 * k + n)]))
             said[n].append(1000 * k + n)
-        assert len(files_open()) <= LIMIT
+        assert len(files_open(tmp_path)) <= LIMIT
         stuck.gate.set()
         stuck.settle()
         assert [answer.error for answer in answers] == [None] * len(leases)
@@ -179,18 +183,19 @@ from pathlib import Path
 from queue import SimpleQueue
 from tests.events.stores import inline
 from tests.events.test_descriptors import begin, files_open, locks_open, say
-log = inline(Path(sys.argv[1]))
+root = Path(sys.argv[1])
+log = inline(root)
 leases = [begin(log, n) for n in range(200)]
-before = len(files_open())
+before = len(files_open(root))
 child = os.fork()
 if child == 0:
-    print("child", len(files_open()), len(locks_open()), flush=True)
+    print("child", len(files_open(root)), len(locks_open(root)), flush=True)
     os._exit(0)
 os.waitpid(child, 0)
-assert len(files_open()) == before
+assert len(files_open(root)) == before
 for n, lease in enumerate(leases):
     say(log, lease, 0, n)
-print("parent", len(locks_open()))
+print("parent", len(locks_open(root)))
 """
     assert run(script, tmp_path).split() == ["child", "0", "0", "parent", "200"]
 
