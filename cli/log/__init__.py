@@ -21,7 +21,7 @@ from .verify import verify
 def log() -> None:
     """Look at sessions' event logs, take them along, and erase them.
 
-    No command needs a running server, and all but erase and salvage leave the logs as they are.
+    No command needs a running server, and all but import and erase leave the logs as they are.
 
     Exit codes: 0 done, 1 could not be done, 2 wrong usage, 3 a log is damaged, 130 stopped with Ctrl-C.
     """

@@ -49,7 +49,7 @@ def export(
 
     The log is checked from end to end on the way. A session that goes on is written as far as it is stored.
 
-    Exit codes: 0 written, 1 not written, 3 the log is damaged (`antiphon log salvage` saves what is sound).
+    Exit codes: 0 written, 1 not written, 3 the log is damaged.
     """
     if generated and not sound:
         raise click.UsageError("--generated says something about --sound, which is not there")
