@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from .codec import MAX_BLOB, MAX_EVENT, decode
 from .envelope import BlobRef, Stored
-from .errors import Corrupt
+from .errors import Corrupt, NotALog
 from .segments import audio
 from .segments.frame import (
     BATCH_END,
@@ -37,6 +37,9 @@ from .segments.frame import (
     length_of,
 )
 from .units import Moment
+
+MOST_LIVES = 1_000_000
+"""An incarnation beyond it was made up, perhaps to leave no number for the next."""
 
 
 class Container:
@@ -82,6 +85,8 @@ class Unpacking:
         self._events = _Source(container.events, f"{container.name}/events.log")
         self._audio = _Source(container.audio, f"{container.name}/audio.blob")
         self.header = decode_header(self._events.take(HEADER_SIZE), path=self._events.path)
+        if self.header.incarnation >= MOST_LIVES:
+            raise NotALog(self._events.path, f"nothing has lived {self.header.incarnation} times")
         self._seq, self._audio_end = 0, audio.START
         start = self._audio.take(audio.START)
         if audio.is_tombstone(start):

@@ -18,6 +18,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ from .frame import HEADER_SIZE, FileHeader, decode_header, is_session_id
 
 FORMAT = 1
 _ERASED = ".erased"
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 
 class _Store(Struct):
@@ -93,19 +95,25 @@ class Layout:
 
     def latest(self, session: SessionId) -> Life | None:
         """The youngest life there is."""
-        lives = self.lives(session)
-        return lives[-1] if lives else None
+        return self.latest_and_next(session)[0]
+
+    def latest_and_next(self, session: SessionId) -> tuple[Life | None, Life]:
+        """The youngest life there is, and the one that would begin now, behind all that ever were."""
+        there, erased = self._numbers(session)
+        for number in reversed(there):
+            life = self.life(session, number)
+            if life.exists():
+                return life, self.life(session, max(number, *erased, -1) + 1)
+        return None, self.life(session, max(erased, default=-1) + 1)
 
     def lives(self, session: SessionId) -> list[Life]:
         """Those there are, oldest first; none is no error."""
-        numbers = sorted(_numbers(self._directory(session)))
-        return [life for life in (self.life(session, number) for number in numbers) if life.exists()]
+        lives = [self.life(session, number) for number in self._numbers(session)[0]]
+        return [life for life in lives if life.exists()]
 
-    def next_life(self, session: SessionId) -> Life:
-        """The life that would begin now: behind every one there is, and every one there was."""
-        taken = [life.incarnation for life in self.lives(session)]
-        taken += _numbers(self._directory(session), _ERASED)
-        return self.life(session, max(taken, default=-1) + 1)
+    def erased(self, session: SessionId) -> list[int]:
+        """The incarnations that were erased as a whole."""
+        return self._numbers(session)[1]
 
     def find(self, session: SessionId, incarnation: int | None) -> Life:
         """The life that is to be read, the youngest by default. Raises NoSuchSession."""
@@ -114,10 +122,6 @@ class Layout:
             if life is not None and life.exists():
                 return life
         raise NoSuchSession(session)
-
-    def erased(self, session: SessionId) -> list[int]:
-        """The incarnations that were erased as a whole."""
-        return sorted(_numbers(self._directory(session), _ERASED))
 
     @contextlib.contextmanager
     def incoming(self) -> Iterator[str]:
@@ -137,6 +141,15 @@ class Layout:
             for entry in os.scandir(shelf.path):
                 if is_session_id(entry.name) and entry.is_dir():
                     yield SessionId(entry.name)
+
+    def _numbers(self, session: SessionId) -> tuple[list[int], list[int]]:
+        """Of the lives that may be there, and of those that were erased; each in order."""
+        names: list[str] = []
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            names = os.listdir(self._directory(session))
+        there = sorted(int(name) for name in names if _NUMBER.fullmatch(name))
+        erased = (name.removesuffix(_ERASED) for name in names if name.endswith(_ERASED))
+        return there, sorted(int(name) for name in erased if _NUMBER.fullmatch(name))
 
     def _directory(self, session: SessionId) -> str:
         if not is_session_id(session):
@@ -181,14 +194,6 @@ def _made_and_locked(path: Path) -> int | None:
         pass
     os.close(fd)
     return None
-
-
-def _numbers(directory: str, suffix: str = "") -> Iterator[int]:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        for name in os.listdir(directory):
-            number = name.removesuffix(suffix)
-            if number.isascii() and number.isdigit() and name == f"{int(number)}{suffix}":
-                yield int(number)
 
 
 def _store_id(root: Path) -> str:

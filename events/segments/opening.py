@@ -47,12 +47,12 @@ def open_writer(
 
 def _to_open(layout: Layout, session: SessionId, expect: Expect) -> Life:
     """The unsealed life there is, or the one that would begin."""
-    life = layout.latest(session)
-    if life is not None and not is_sealed(life):
-        return life
+    latest, following = layout.latest_and_next(session)
+    if latest is not None and not is_sealed(latest):
+        return latest
     if expect is Expect.RESUME:
-        raise NoSuchSession(session) if life is None else Sealed(session)
-    return layout.next_life(session)
+        raise NoSuchSession(session) if latest is None else Sealed(session)
+    return following
 
 
 def is_sealed(life: Life) -> bool:

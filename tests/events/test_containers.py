@@ -316,6 +316,11 @@ def test_a_session_id_that_is_none_is_refused(log: Log, tmp_path: Path, name: st
     assert list(log.sessions()) == []
 
 
+def test_a_number_that_leaves_none_behind_it_is_refused(log: Log) -> None:
+    header = frame.FileHeader(S, (1 << 32) - 1, 1, bytes(16))
+    refused(log, (frame.encode_header(header), blob_file.encode_header(header)))
+
+
 def test_the_audio_of_another_log_is_refused(log: Log, sealed: Packed) -> None:
     other = MemoryLog()
     write(other, SPOKEN, seal=True)
