@@ -120,7 +120,9 @@ def main(arguments: list[str]) -> None:
     count = int(arguments[0])
     (opener, *how), (role, *rest) = arguments[1 : count + 1], arguments[count + 1 :]
     module, _, function = opener.partition(":")
-    ROLES[role](getattr(importlib.import_module(module), function)(*how), *rest)
+    store = getattr(importlib.import_module(module), function)(*how)
+    ROLES[role](store, *rest)
+    store.log.close()
 
 
 if __name__ == "__main__":

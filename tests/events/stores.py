@@ -1,6 +1,7 @@
 """Stores on files as tests need them: one that never leaves the caller's thread, one that always does."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
@@ -52,8 +53,8 @@ def on_disk(root: str) -> StoreUnderTest:
     )
 
 
-def on_a_slow_disk(root: str) -> tuple[StoreUnderTest, Callable[[], None]]:
-    """The same with every append going through the writer thread; and what ends all of its handles."""
+def on_a_slow_disk(root: str) -> StoreUnderTest:
+    """The same with every append going through the writer thread, in other processes too."""
     path, stores = Path(root), list[Threaded]()
 
     def another(disk: UnluckyDisk | None = None) -> SegmentLog:
@@ -64,23 +65,13 @@ def on_a_slow_disk(root: str) -> tuple[StoreUnderTest, Callable[[], None]]:
         for store in stores:
             store.settle()
 
-    def end() -> None:
-        settle()
-        for store in stores:
-            store.log.close()
-
-    return (
-        StoreUnderTest(
-            another(),
-            settle=settle,
-            another=another,
-            elsewhere=("tests.events.stores:on_disk", root),
-            directory=path,
-            files=lambda session: life_files(path, session),
-            unlucky=another,
-            most_descriptors=most_descriptors,
-        ),
-        end,
+    return replace(
+        on_disk(root),
+        log=another(),
+        settle=settle,
+        another=another,
+        elsewhere=("tests.events.stores:on_a_slow_disk", root),
+        unlucky=another,
     )
 
 

@@ -94,14 +94,22 @@ def test_a_failed_case_shows_the_values_it_compared(broken: tuple[Outcomes, str]
     assert "assert [0, 1, 3, 2] == [0, 1, 2, 3]" in broken[1]
 
 
-def test_a_store_that_is_right_passes_with_what_the_package_says_to_write(tmp_path: Path) -> None:
+def _example() -> str:
+    """What the package says to write."""
     words = conformance.__doc__ or ""
-    program = textwrap.dedent(words[words.index("    import pytest") : words.index("That runs")])
-    assert len(program.strip().splitlines()) <= 11
-    outcomes, _ = Project(tmp_path, program).run()
+    return textwrap.dedent(words[words.index("    import pytest") : words.index("That runs")]).strip()
+
+
+def test_a_store_that_is_right_passes_with_what_the_package_says_to_write(tmp_path: Path) -> None:
+    assert len(_example().splitlines()) <= 10
+    outcomes, _ = Project(tmp_path, _example()).run()
     (cases,) = outcomes.values()
     assert set(cases.values()) == {"passed", "skipped"}
     assert list(cases.values()).count("passed") >= 25
+
+
+def test_the_manual_says_the_same() -> None:
+    assert _example() in (Path(__file__).parents[2] / "docs" / "reliability.md").read_text("utf-8")
 
 
 def test_whoever_merely_has_antiphon_installed_loads_nothing_of_it() -> None:

@@ -28,9 +28,10 @@ class TestSegmentLogOnASlowDisk(LogSuite):
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[StoreUnderTest]:
-        store, end = on_a_slow_disk(str(tmp_path))
+        store = on_a_slow_disk(str(tmp_path))
         yield store
-        end()
+        store.settle()
+        store.log.close()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a\0b", "a b", "ä", "a\n", "x" * 129])
