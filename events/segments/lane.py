@@ -2,11 +2,11 @@
 
 A hop to a thread costs several times a write into the page cache, so inline is the rule. But the kernel may
 hold a writer up for tens of milliseconds when too much is dirty, and then every session of the process would
-stand still. `slow_limit` slow writes within ten seconds move all appends of the store to one thread; they
-return when there was no slow write for as long and nothing waits. A busy processor makes single writes slow
-too, and there the thread would only make it worse (by a tenth of all work at 1,000 frames a second): hence
-the limit is not small. Order and answers are the same both ways: results come back to the owning thread
-through `deliver`.
+stand still. `slow_limit` slow writes within ten seconds, or one that takes as long as they would together,
+move all appends of the store to one thread; they return when there was no slow write for ten seconds and
+nothing waits. A busy processor makes single writes slow too, and there the thread would only make it worse
+(by a tenth of all work at 1,000 frames a second): hence the limit is not small. Order and answers are the
+same both ways: results come back to the owning thread through `deliver`.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class Lane:
         self.stats = Stats()
         self._deliver, self._clock = deliver, clock
         self._slow: deque[float] = deque(maxlen=slow_limit)
+        self._stuck = slow_limit * SLOW_S
         self._in_thread = False
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -110,7 +111,8 @@ class Lane:
         if took >= SLOW_S:
             stats.slow_writes += 1
             self._slow.append(ended)
-            if len(self._slow) == self._slow.maxlen and ended - self._slow[0] <= PERIOD_S:
+            often = len(self._slow) == self._slow.maxlen and ended - self._slow[0] <= PERIOD_S
+            if often or took >= self._stuck:
                 self._move_to_thread()
         return error
 
