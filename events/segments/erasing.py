@@ -13,7 +13,6 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterator
 
 from ..errors import Corrupt, NoSuchSession, NotALog, Sealed, StoreFull
 from ..ids import SessionId
@@ -22,7 +21,7 @@ from . import audio
 from .descriptors import Descriptors
 from .files import Files, full_disk
 from .layout import Layout, Life, sync_directory
-from .lock import Lock
+from .lock import Lock, locked
 from .opening import open_files
 from .reader import Reader
 
@@ -38,24 +37,15 @@ def erase(layout: Layout, session: SessionId, scope: Scope, incarnation: int | N
     if not lives and not erased:
         raise NoSuchSession(session)
     for life in reversed(lives):  # only the youngest can have a writer
-        with _locked(life):
+        with locked(life.lock, session):
             erase_audio(life, files)
         if scope is Scope.AUDIO:
             _seal(life, files)
             continue
         with contextlib.suppress(StoreFull):
             _seal(life, files)
-        with _locked(life):
+        with locked(life.lock, session):
             _erase_events(life)
-
-
-@contextlib.contextmanager
-def _locked(life: Life) -> Iterator[None]:
-    lock = Lock.take(life.lock, life.session)
-    try:
-        yield
-    finally:
-        lock.drop()
 
 
 def _seal(life: Life, files: Files) -> None:
@@ -84,6 +74,10 @@ def _seal(life: Life, files: Files) -> None:
 
 def erase_audio(life: Life, files: Files) -> None:
     """Put the tombstone in place of all payloads, for good. Under the life's lock; repeating is harmless."""
+    for folder in life.damaged():
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{folder}/audio.blob")
+            sync_directory(folder)
     salt = _salt(life, files)
     fd = os.open(life.audio, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -101,6 +101,13 @@ def decode_header(data: bytes, *, path: str) -> FileHeader:
     return FileHeader(SessionId(name), incarnation, created_ns, salt)
 
 
+def is_sound_header(data: bytes) -> bool:
+    """Is this as some events file's header was written, of whatever format?"""
+    if len(data) < HEADER_SIZE or not data.startswith(_MAGIC):
+        return False
+    return bool(_CHECKSUM.unpack_from(data, _HEADER.size)[0] == crc32c(data[: _HEADER.size]))
+
+
 def encode_frame(seq: int, wall_ns: int, mono_ns: int, flags: int, payload: bytes, seed: int) -> bytes:
     checked = _FIELDS.pack(len(payload), seq, wall_ns, mono_ns, flags, _FRAME_VERSION) + payload
     return crc32c(checked, seed).to_bytes(_CHECKSUM.size, "little") + checked

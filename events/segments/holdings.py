@@ -27,16 +27,18 @@ def holdings(layout: Layout) -> Iterator[Holding]:
 def _holding(life: Life) -> Holding:
     events = os.stat(life.events)
     sealed = _is_sealed(life, events.st_mode)
-    audio_bytes = _size(life.audio)
+    erased = audio.erased_at(life.audio) and os.stat(life.audio).st_size == audio.TOMBSTONE_SIZE
+    damaged = life.damaged()
+    damaged_audio = sum(_size(f"{folder}/audio.blob") for folder in damaged)
     return Holding(
         life.session,
         life.incarnation,
         last_written_ns=events.st_mtime_ns,
-        events_bytes=events.st_size,
-        audio_bytes=audio_bytes,
+        events_bytes=events.st_size + sum(_size(f"{folder}/events.log") for folder in damaged),
+        audio_bytes=_size(life.audio) + damaged_audio,
         live=not sealed and is_held(life.lock),
         sealed=sealed,
-        erased=audio_bytes == audio.TOMBSTONE_SIZE and audio.erased_at(life.audio),
+        erased=erased and not damaged_audio,
     )
 
 

@@ -5,6 +5,7 @@
         events.log                            header and frames (frame.py)
         audio.blob                            payloads that events refer to (audio.py)
         LOCK                                  who writes, and the writer epoch (lock.py)
+        damaged-<n>/                          both files as they were before a salvage (salvage.py)
     sessions/<2 hex>/<session>/<incarnation>.erased
                                               that life was erased; empty, its time is when
     incoming/<random>/                        an import on its way, locked while somebody works at it
@@ -65,6 +66,11 @@ class Life(Struct, frozen=True):
         """Stands where the life stood once it was erased as a whole."""
         return f"{self.directory}{_ERASED}"
 
+    def damaged(self) -> list[str]:
+        """Folders of files that were moved aside when the life was salvaged."""
+        names = os.listdir(self.directory)
+        return [f"{self.directory}/{name}" for name in names if name.startswith("damaged-")]
+
     def exists(self) -> bool:
         try:
             return os.stat(self.events).st_size >= HEADER_SIZE
@@ -73,7 +79,11 @@ class Life(Struct, frozen=True):
 
     def header(self, fd: int) -> FileHeader:
         """The header of the open events file. Raises NotALog, also when it is another life's file."""
-        header = decode_header(os.pread(fd, HEADER_SIZE, 0), path=self.events)
+        return self.header_in(os.pread(fd, HEADER_SIZE, 0))
+
+    def header_in(self, data: bytes) -> FileHeader:
+        """As `header`, of what an events file begins with."""
+        header = decode_header(data, path=self.events)
         if (header.session, header.incarnation) != (self.session, self.incarnation):
             raise NotALog(self.events, f"belongs to {header.session}/{header.incarnation}")
         return header

@@ -11,8 +11,10 @@ The file also remembers the last writer epoch, because a writer may die before i
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
@@ -79,6 +81,16 @@ class Lock:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
+
+
+@contextlib.contextmanager
+def locked(path: str, session: SessionId) -> Iterator[None]:
+    """Raises Locked."""
+    lock = Lock.take(path, session)
+    try:
+        yield
+    finally:
+        lock.drop()
 
 
 def is_held(path: str) -> bool:

@@ -39,8 +39,8 @@ def export_life(life: Life) -> Container:
         os.close(events)
         raise
     return Container(
-        io.BufferedReader(_Prefix(events, events_end), _BUFFER),
-        io.BufferedReader(_Prefix(blobs, audio_end), _BUFFER),
+        io.BufferedReader(Prefix(events, events_end), _BUFFER),
+        io.BufferedReader(Prefix(blobs, audio_end), _BUFFER),
         name=f"{life.session}/{life.incarnation}",
     )
 
@@ -71,18 +71,22 @@ def _ends(life: Life, events: int, blobs: int) -> tuple[int, int]:
     return found.events_end, size if erased else found.audio_end
 
 
-class _Prefix(io.RawIOBase):
-    """The first bytes of an open file, which it closes."""
+class Prefix(io.RawIOBase):
+    """The first bytes of an open file, which it closes. `start` stands in place of the very first."""
 
-    def __init__(self, fd: int, size: int) -> None:
-        self._fd, self._size, self._at = fd, size, 0
+    def __init__(self, fd: int, size: int, start: bytes = b"") -> None:
+        self._fd, self._size, self._start, self._at = fd, size, start, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        left = self._size - self._at
-        read = os.preadv(self._fd, [memoryview(buffer)[:left]], self._at) if left > 0 else 0
+        view = memoryview(buffer)[: self._size - self._at]
+        if self._at < len(self._start):
+            read = min(len(view), len(self._start) - self._at)
+            view[:read] = self._start[self._at : self._at + read]
+        else:
+            read = os.preadv(self._fd, [view], self._at) if view else 0
         self._at += read
         return read
 
@@ -127,7 +131,7 @@ def _refuse_existing(layout: Layout, life: Life) -> None:
 def _write_aside(unpacking: Unpacking, folder: str, files: Files) -> tuple[int, bool]:
     """Write both files as they unpack. The last writer epoch of the log, and whether it is sealed."""
     writer_epoch, sealed, header = 0, False, unpacking.header
-    with _Spool(f"{folder}/events.log", files) as events, _Spool(f"{folder}/audio.blob", files) as blobs:
+    with Spool(f"{folder}/events.log", files) as events, Spool(f"{folder}/audio.blob", files) as blobs:
         events.add(encode_header(header))
         blobs.add(unpacking.tombstone or audio.encode_header(header))
         for entry in unpacking:
@@ -141,7 +145,7 @@ def _write_aside(unpacking: Unpacking, folder: str, files: Files) -> tuple[int, 
     return writer_epoch, sealed
 
 
-class _Spool:
+class Spool:
     """A new file that is written in large pieces."""
 
     def __init__(self, path: str, files: Files) -> None:
@@ -149,7 +153,7 @@ class _Spool:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._waiting = bytearray()
 
-    def __enter__(self) -> _Spool:
+    def __enter__(self) -> Spool:
         return self
 
     def __exit__(self, *_: object) -> None:
