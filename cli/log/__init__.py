@@ -10,6 +10,7 @@ import click
 
 from .erase import erase
 from .ls import ls
+from .salvage import salvage
 from .show import show
 from .stats import stats
 from .tail import tail
@@ -21,11 +22,11 @@ from .verify import verify
 def log() -> None:
     """Look at sessions' event logs, take them along, and erase them.
 
-    No command needs a running server, and all but import and erase leave the logs as they are.
+    No command needs a running server, and all but import, erase and salvage leave the logs as they are.
 
     Exit codes: 0 done, 1 could not be done, 2 wrong usage, 3 a log is damaged, 130 stopped with Ctrl-C.
     """
 
 
-for command in (ls, show, verify, export, import_, erase, stats, tail):
+for command in (ls, show, verify, export, import_, erase, stats, tail, salvage):
     log.add_command(command)

@@ -49,7 +49,7 @@ def export(
 
     The log is checked from end to end on the way. A session that goes on is written as far as it is stored.
 
-    Exit codes: 0 written, 1 not written, 3 the log is damaged.
+    Exit codes: 0 written, 1 not written, 3 the log is damaged (`antiphon log salvage` says what can be kept).
     """
     if generated and not sound:
         raise click.UsageError("--generated says something about --sound, which is not there")
@@ -58,7 +58,7 @@ def export(
     parts = {"with_sound": sound, "generated": generated, "with_lines": jsonl}
     with told():
         manifest = _write(store, session, life, target, parts)
-    _tell(target, manifest, "written", as_json)
+    tell(target, manifest, "written", as_json)
 
 
 def _write(
@@ -72,14 +72,14 @@ def _write(
     name = SessionId(session)
     store.lives(name)  # before a file is named after it
     try:
-        with _new_file(target) as file:
+        with new_file(target) as file:
             return recording.write(store, name, file, incarnation=life, **parts)
     except (RecordingError, TooLong) as error:
         fail(str(error))
 
 
 @contextlib.contextmanager
-def _new_file(target: Path) -> Iterator[IO[bytes]]:
+def new_file(target: Path) -> Iterator[IO[bytes]]:
     """A file that appears under its name when it is whole, and not at all otherwise. Its owner's alone."""
     if target.exists():
         fail(f"{target} exists; name another file with --to")
@@ -133,12 +133,12 @@ def import_(files: tuple[Path, ...], data: Path, as_json: bool) -> None:
                 click.echo(f"{path}: not taken in: {error}", err=True)
                 refused = True
             else:
-                _tell(path, manifest, "taken in", as_json)
+                tell(path, manifest, "taken in", as_json)
     if refused:
         sys.exit(COULD_NOT)
 
 
-def _tell(path: Path, manifest: Manifest, done: str, as_json: bool) -> None:
+def tell(path: Path, manifest: Manifest, done: str, as_json: bool) -> None:
     import msgspec
 
     if as_json:
