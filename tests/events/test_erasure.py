@@ -1,6 +1,7 @@
 """Erasing on files: what a crash, a full disk, damage and other writers make of it; and what is held."""
 
 import errno
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -305,3 +306,27 @@ def test_what_is_held_is_told_of_every_life(log: SegmentLog, tmp_path: Path) -> 
             assert size == life_file(tmp_path, name, one.session, one.incarnation).stat().st_size
         events = life_file(tmp_path, "events.log", one.session, one.incarnation)
         assert one.last_written_ns == events.stat().st_mtime_ns
+
+
+def test_who_looks_whether_a_life_is_live_does_not_refuse_its_writer(
+    log: SegmentLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look takes the lock for two system calls; a writer that comes between them waits for the second."""
+    log.release(speak(log))
+    looking = os.open(life_file(tmp_path, "LOCK"), os.O_RDONLY)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    refusals, flock = 0, fcntl.flock
+
+    def until_the_look_is_over(fd: int, how: int) -> None:
+        nonlocal refusals
+        try:
+            flock(fd, how)
+        except BlockingIOError:
+            refusals += 1
+            if refusals == 3:
+                os.close(looking)
+            raise
+
+    monkeypatch.setattr(fcntl, "flock", until_the_look_is_over)
+    lease, _ = log.open(S, expect=Expect.RESUME, owner="the test")
+    assert (lease.writer_epoch, refusals) == (2, 3)
