@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
+
+from antiphon.events.container import Container
+from antiphon.events.ids import SessionId
+from antiphon.events.segments.log import SegmentLog
 
 from .logs import damage, file, one_call, rows, run, store_at
 
@@ -88,16 +93,23 @@ def test_a_log_that_is_damaged_in_many_places_is_told_shortly_to_people_and_whol
     assert len(one["findings"]) == 30
 
 
-def test_what_cannot_be_looked_at_is_said_and_the_code_is_1(data: Path) -> None:
+def test_what_cannot_be_looked_at_is_said_and_the_code_is_1(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one_call(data, "sess_sound")
     one_call(data, "sess_odd")
-    blobs = file(data, "sess_odd", "audio.blob")
-    blobs.unlink()
-    blobs.mkdir()
+    export = SegmentLog.export
+
+    def failing(store: SegmentLog, session: SessionId, **options: int | None) -> Container:
+        if session == "sess_odd":
+            raise OSError(errno.EIO, "Input/output error")
+        return export(store, session, **options)
+
+    monkeypatch.setattr(SegmentLog, "export", failing)
     result = run("verify", data=data)
     assert result.exit_code == 1
     assert "1 sound, 1 not looked at" in result.stdout
-    assert "sess_odd" in result.stdout
+    assert "sess_odd/0: [Errno 5] Input/output error" in result.stdout
 
 
 def test_an_empty_store_has_nothing_to_verify(data: Path) -> None:

@@ -167,7 +167,7 @@ def test_a_life_that_cannot_be_erased_stops_nobody_and_others_go_in_its_place(
         recorded(store, name, days=days, data=data)
     [blob] = data.glob("sessions/*/stuck/0/audio.blob")
     blob.unlink()
-    blob.mkdir()
+    blob.symlink_to(tmp_path / "nowhere" / "audio.blob")  # there the tombstone cannot be written
     limit = sum(one.events_bytes + one.audio_bytes for one in store.holdings()) - 1_000
     _, said = sweep(data, Policy(max_data_bytes=limit))
     assert [(one["event"], one.get("session")) for one in said] == [
