@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from antiphon.events.errors import NoSuchSession
@@ -114,8 +115,11 @@ def recorded(store: SegmentLog, name: str, *, days: float, data: Path, over: boo
 def sweep(data: Path, policy: Policy, free: int = 10**15) -> tuple[int, list[dict[str, Any]]]:
     """The bytes that were erased, and what was said."""
     erased: list[int] = []
+    configured = structlog.get_config()
+    structlog.reset_defaults()  # a command may have been run in this process, and says less
     with capture_logs() as said:
         Janitor(data, policy, Disk(data, None, lambda _: free), erased.append).sweep()
+    structlog.configure(**configured)
     return sum(erased), [dict(one) for one in said]
 
 
