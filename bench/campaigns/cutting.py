@@ -29,7 +29,7 @@ def run(count: int, seed: int, folder: Path, tally: Tally) -> None:
             tally.next(f"life {life}, events cut to {events} bytes and payloads to {blobs}")
             _try(victim, events, blobs, tally)
         life += 1
-        tally.found["logs"] += 1
+        tally.found["different logs"] += 1
 
 
 def _cuts(victim: Victim, rng: random.Random) -> Iterator[tuple[int, int]]:

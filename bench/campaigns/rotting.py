@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 from antiphon.events.errors import LogError, Sealed
+from antiphon.events.segments.layout import Layout
+from antiphon.events.segments.salvage import repair
 from antiphon.events.store import Expect, Log
 from antiphon.events.verify import verify
 
@@ -15,9 +18,12 @@ from .victim import VICTIM, Victim, flipped
 
 FULL, SHORT = 10_000, 2_000
 FLIPS_A_LIFE = 500
+FILES = ("events.log", "audio.blob")
+
+SALVAGED_EACH = 7
 
 NAMED = "named"
-CUT = "in the last batch of an unsealed log: taken for an unfinished write"
+CUT = "in the last batch of an open log: taken for unfinished"
 
 
 def run(count: int, seed: int, folder: Path, tally: Tally) -> None:
@@ -29,11 +35,15 @@ def run(count: int, seed: int, folder: Path, tally: Tally) -> None:
         for _ in range(min(FLIPS_A_LIFE, count - tally.tried)):
             file = rng.randrange(2)
             at, bit = rng.randrange(len(victim.whole[file])), rng.randrange(8)
-            tally.next(f"life {life}, bit {bit} of byte {at} of {('events.log', 'audio.blob')[file]}")
+            tally.next(f"life {life}, bit {bit} of byte {at} of {FILES[file]}")
             damaged = list(victim.whole)
             damaged[file] = flipped(damaged[file], at, bit)
             victim.put(*damaged)
-            tally.found[_found(victim, damaged, torn=_may_be_torn(victim, file, at))] += 1
+            torn = _may_be_torn(victim, file, at)
+            tally.found[_found(victim, damaged, torn=torn)] += 1
+            if not torn and tally.tried % SALVAGED_EACH == 0:
+                tally.found["salvaged"] += 1
+                _salvage(victim, damaged, file, at)
             victim.check_neighbours()
 
 
@@ -78,3 +88,19 @@ def _is_refused(victim: Victim, damaged: list[bytes]) -> bool:
         if head.next_seq < victim.firsts[-2]:
             raise Violation("lost", f"opened, and cut back to {head.next_seq} events")
         return False
+
+
+def _salvage(victim: Victim, damaged: list[bytes], file: int, at: int) -> None:
+    """What precedes the damage becomes a sound log again, and what was damaged is kept."""
+    layout, aside = Layout(victim.root), victim.events.parent / "damaged-1"
+    damage = repair(layout, layout.life(VICTIM, 0))
+    if damage is None or [(aside / name).read_bytes() for name in FILES] != damaged:
+        raise Violation("lost", "salvaged, and what was damaged is not kept as it was")
+    shutil.rmtree(aside)
+    sound = victim.firsts[max(0, sum(ends[file] <= at for ends in victim.ends) - 1)]
+    with handle(victim.root) as reader:
+        shown = victim.look(reader)
+        if shown < sound or shown != damage.kept:
+            raise Violation("lost", f"salvaged: {shown} events, {damage.kept} announced, {sound} are sound")
+        if not verify(reader, VICTIM).sound:
+            raise Violation("undetected", "salvaged, and it does not verify")
