@@ -182,7 +182,11 @@ class Log(Protocol):
         """
 
     def seal(self, lease: Lease, reason: str) -> None:
-        """Close the log for ever. Later appends are refused as Sealed. Repeating is harmless."""
+        """Close the log for ever. Later appends are refused as Sealed. Repeating is harmless.
+
+        As safe as the store's level says. It may still be on its way when this returns: whoever asks this Log
+        finds it sealed. Raises OutcomeUnknown or StoreFull when it is known to have failed, and Fenced.
+        """
 
     def release(self, lease: Lease) -> None:
         """Give the writer's place up without sealing: flush, unlock. Repeating is harmless."""

@@ -138,10 +138,11 @@ def open_pair(life: Life, *, create: bool = False) -> Pair:
 
 
 def raise_descriptor_limit() -> tuple[int, int]:
-    """Let this process open as many files as it may. The limit before and now."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return soft, hard
+    """Let this process open as many files as it may. The limit before and now; the same if it may not."""
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return before, resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def _inodes(pair: Pair) -> tuple[tuple[int, int], ...]:
