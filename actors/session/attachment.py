@@ -39,7 +39,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return replace(state, attached=Attached(number, number))
         case ClientDetached(attachment=number) if number == state.attached.current:
             return replace(state, attached=replace(state.attached, current=0))
-        case FramesSent(attachment=number, through=through) if number == state.attached.current:
+        case FramesSent(attachment=number, through=through) if number == state.attached.count:
             return replace(state, attached=replace(state.attached, reported=through))
         case _:
             return state

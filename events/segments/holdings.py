@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+import structlog
 
 from ..errors import LogError
 from ..store import Holding
@@ -13,15 +15,27 @@ from .layout import Layout, Life
 from .lock import is_held
 from .opening import is_sealed
 
+_log = structlog.get_logger()
+
 
 def holdings(layout: Layout) -> Iterator[Holding]:
-    """Every life of every session, also one that is damaged. A life erased meanwhile is passed over."""
+    """Every life of every session, also one that is damaged. A life erased meanwhile is passed over.
+
+    So is a session that the disk does not let us look at, and the program's log says so: it hides no other.
+    """
     for session in layout.sessions():
-        for life in layout.lives(session):
-            try:
-                yield _holding(life)
-            except FileNotFoundError:
-                continue
+        try:
+            yield from _of(layout.lives(session))
+        except OSError as error:
+            _log.warning("segments.session_unreadable", session=session, error=str(error))
+
+
+def _of(lives: Iterable[Life]) -> Iterator[Holding]:
+    for life in lives:
+        try:
+            yield _holding(life)
+        except FileNotFoundError:
+            continue
 
 
 def _holding(life: Life) -> Holding:

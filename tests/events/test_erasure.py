@@ -1,5 +1,6 @@
 """Erasing on files: what a crash, a full disk, damage and other writers make of it; and what is held."""
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -330,3 +331,16 @@ def test_who_looks_whether_a_life_is_live_does_not_refuse_its_writer(
     monkeypatch.setattr(fcntl, "flock", until_the_look_is_over)
     lease, _ = log.open(S, expect=Expect.RESUME, owner="the test")
     assert (lease.writer_epoch, refusals) == (2, 3)
+
+
+def test_a_life_that_the_disk_does_not_show_hides_no_other(tmp_path: Path) -> None:
+    with contextlib.closing(inline(tmp_path)) as log:
+        for name in ("good", "bad"):
+            lease, _ = log.open(SessionId(name), expect=Expect.NEW, owner="test")
+            log.append(lease, Seq(0), [text(0)]).result()
+            log.release(lease)
+        (events,) = tmp_path.glob("sessions/*/bad/0/events.log")
+        events.unlink()
+        events.symlink_to(events.name)  # whoever asks for it goes round in circles
+        assert [holding.session for holding in log.holdings()] == ["good"]
+        assert [head.session for head in log.sessions()] == ["good"]
