@@ -12,9 +12,11 @@ every figure, and are the same for all.
 
 from __future__ import annotations
 
+import contextlib
 import statistics
+import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -39,6 +41,7 @@ from bench.log_measures import (
     replay,
 )
 from bench.machine import machine
+from bench.processes import busy_ns
 
 ONE, CROWD = "1 session, 1 event at a time", f"{MANY} sessions, 1 event of each in turn"
 SHARED, APART = "one store for all sessions", "a store for each session"
@@ -74,9 +77,10 @@ def main(rounds: int, seconds: float, json_path: Path | None) -> None:
     on = machine()
     click.echo(on)
     results = Results(defaultdict(lambda: defaultdict(list)), defaultdict(list))
-    for n in range(rounds):
-        click.echo(f"round {n + 1} of {rounds}")
-        measure(results, seconds)
+    with others_meanwhile():
+        for n in range(rounds):
+            click.echo(f"round {n + 1} of {rounds}")
+            measure(results, seconds)
     for name in (ONE, CROWD):
         show_speeds(f"Appends: {name}", results.speeds[name])
     show_replays(results.replays)
@@ -85,6 +89,15 @@ def main(rounds: int, seconds: float, json_path: Path | None) -> None:
     reached = targets(results)
     show_targets(reached)
     write_json(json_path, machine=on, results=results, targets=reached)
+
+
+@contextlib.contextmanager
+def others_meanwhile() -> Iterator[None]:
+    """Say how much of the machine somebody else used: the more, the less these figures say."""
+    began, own, everybody = time.monotonic_ns(), time.process_time_ns(), busy_ns()
+    yield
+    took, own, everybody = time.monotonic_ns() - began, time.process_time_ns() - own, busy_ns() - everybody
+    click.echo(f"Others used {max(0, everybody - own) / took:.2f} cores meanwhile.")
 
 
 def measure(results: Results, seconds: float) -> None:
