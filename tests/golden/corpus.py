@@ -112,7 +112,9 @@ def write_states() -> None:
     for path in recordings():
         differs = changed(meant(path), means(path)) if _states(path).exists() else None
         if differs is not None:
-            click.echo(f"{path.name}: the state after {differs.type} version {differs.version} has another shape")
+            click.echo(
+                f"{path.name}: the state after {differs.type} version {differs.version} has another shape"
+            )
         write_meanings(path)
 
 

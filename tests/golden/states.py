@@ -10,7 +10,8 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import FieldInfo
 
 from antiphon.actors.session.evolve import refold
 from antiphon.actors.session.state import Session
@@ -40,14 +41,15 @@ def _told(value: Any) -> Any:
     """As plain data, without what is as it is by default."""
     if isinstance(value, Struct):
         fields = msgspec.structs.fields(value)
-        return {
-            field.name: _told(held)
-            for field in fields
-            if (held := getattr(value, field.name)) != field.default
-        }
+        held = {field: getattr(value, field.name) for field in fields}
+        return {field.name: _told(one) for field, one in held.items() if one != _default(field)}
     if isinstance(value, tuple):
         return [_told(one) for one in value]
     return value
+
+
+def _default(field: FieldInfo) -> Any:
+    return field.default if field.default_factory is NODEFAULT else field.default_factory()
 
 
 def changed(recorded: Iterable[Meaning], today: Iterable[Meaning]) -> Meaning | None:
