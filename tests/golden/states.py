@@ -41,8 +41,8 @@ def _told(value: Any) -> Any:
     """As plain data, without what is as it is by default."""
     if isinstance(value, Struct):
         fields = msgspec.structs.fields(value)
-        held = {field: getattr(value, field.name) for field in fields}
-        return {field.name: _told(one) for field, one in held.items() if one != _default(field)}
+        held = [(field, getattr(value, field.name)) for field in fields]
+        return {field.name: _told(one) for field, one in held if one != _default(field)}
     if isinstance(value, tuple):
         return [_told(one) for one in value]
     return value
