@@ -11,7 +11,7 @@ from types import TracebackType
 
 import msgspec
 
-from ..codec import blob_of, decode
+from ..codec import Known, blob_of, decode, decode_all
 from ..envelope import BlobRef, Stored
 from ..errors import Corrupt, NoSuchSession
 from ..units import Moment
@@ -77,6 +77,10 @@ class Reader:
             return None
         # Asked after the frames were read: blobs are written first, so every blob they name is within.
         audio_end = self._audio_end()
+        at_once = _known(frames, start, audio_end)
+        return self._one_by_one(frames, start, audio_end) if at_once is None else at_once
+
+    def _one_by_one(self, frames: list[Frame], start: int, audio_end: int) -> list[Stored] | None:
         events: list[Stored] = []
         whole, batch = 0, 0
         for place, frame in enumerate(frames):
@@ -126,6 +130,31 @@ class Reader:
 
     def _audio_end(self) -> int:
         return audio.end(self._life.audio)
+
+
+def _known(frames: list[Frame], start: int, audio_end: int) -> list[Stored] | None:
+    """The events of all frames, if there is nothing about them that has to be looked at one by one."""
+    if frames[0].seq < start:
+        frames = [frame for frame in frames if frame.seq >= start]
+    found = decode_all([frame.payload for frame in frames])
+    if found is None or _last_blob_end(found) > audio_end:
+        return None
+    return [
+        Stored(
+            frame.seq,  # type: ignore[arg-type]  # a Seq
+            Moment(frame.mono_ns, frame.wall_ns),
+            known.event,
+            known.blob,
+            known.cause,
+            frame.flags & CRITICAL == CRITICAL,
+        )
+        for frame, known in zip(frames, found, strict=True)
+    ]
+
+
+def _last_blob_end(found: list[Known]) -> int:
+    """Payloads lie in the order of their events."""
+    return next((_blob_end(known.blob) for known in reversed(found) if known.blob is not None), 0)
 
 
 def _blob_end(ref: BlobRef | None) -> int:
