@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-all lint format bench-talk bench-echo bench-footprint clean
+.PHONY: help setup dev serve test test-cascade test-all lint format bench-talk bench-echo bench-footprint bench-replay clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -46,8 +46,17 @@ bench-talk: dev  ## how long a spoken question waits for its answer
 bench-echo: dev  ## what a frame costs without a model
 	@$(BIN)/python -m bench.echo $(ARGS)
 
+bench-log: dev  ## our log beside SQLite and the eventsourcing library
+	@$(BIN)/python -m bench.log $(ARGS)
+
 bench-footprint: dev  ## how soon it answers, and how much memory it takes
 	@$(BIN)/python -m bench.footprint $(ARGS)
+
+bench-replay: dev  ## how fast a recorded call is verified
+	@$(BIN)/python -m bench.replay $(ARGS)
+
+campaigns: dev  ## try to make the log lose something (ARGS=--short: a part of it)
+	@$(BIN)/python -m bench.campaigns $(ARGS)
 
 clean:  ## remove what set-up and tests made (not the recorded sessions)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -13,20 +13,29 @@ from rich.table import Table
 
 
 class Figure(Struct, frozen=True):
-    """Something measured. `limit` is the most it may be, None where nothing is promised."""
+    """Something measured. `limit` is the most it may be, None where nothing is promised.
+
+    `at_least`: the limit is the least it may be.
+    """
 
     name: str
     value: float | None
     unit: str
     limit: float | None = None
     samples: int = 1
+    at_least: bool = False
 
     @property
     def met(self) -> bool | None:
         """None where there is no target. What could not be measured does not meet its target."""
         if self.limit is None:
             return None
-        return self.value is not None and self.value <= self.limit
+        if self.value is None:
+            return False
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+
+_SIGN = {False: "<=", True: ">="}
 
 
 def quantile(values: Iterable[float | None], share: float) -> float | None:
@@ -47,7 +56,7 @@ def show(figures: Sequence[Figure]) -> None:
         table.add_row(
             figure.name,
             _shown(figure.value, figure.unit),
-            "" if figure.limit is None else f"<= {_shown(figure.limit, figure.unit)}",
+            "" if figure.limit is None else f"{_SIGN[figure.at_least]} {_shown(figure.limit, figure.unit)}",
             str(figure.samples),
             {None: "", True: "pass", False: "FAIL"}[figure.met],
         )

@@ -1,4 +1,4 @@
-"""`antiphon`: serve, say, log. Each command imports what it needs when it runs."""
+"""`antiphon`: serve, say, log, replay. Each command imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ COMMANDS = {
     "serve": "antiphon.cli.serve:serve",
     "say": "antiphon.cli.say:say",
     "log": "antiphon.cli.log:log",
+    "replay": "antiphon.cli.replay:replay",
 }
 
 

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 @click.option("--data", type=click.Path(file_okay=False), help="Where the sessions' logs are kept.")
 @click.option("--stage", help="What answers: cascade, chat, scripted, echo, or an engine that is installed.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file.")
+@click.option(
+    "--keep-audio", metavar="TIME", help="Erase audio this long after its session, e.g. 30d (none)."
+)
+@click.option("--keep-events", metavar="TIME", help="Erase the whole log this long after its session (none).")
+@click.option("--max-data", metavar="SIZE", help="Erase the oldest beyond this size, e.g. 20GB (none).")
+@click.option("--no-audio-log", is_flag=True, default=None, help="Keep no audio once a session is over.")
+@click.option("--min-free", metavar="SIZE", help="With less free disk no session begins (1GB).")
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the cascade's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
 def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
@@ -27,6 +34,9 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
 
     Settings come from --config, then from ANTIPHON_* variables, then from these flags. API keys come from
     ANTIPHON_KEYS or the file; the key for --llm-url from ANTIPHON_LLM_API_KEY.
+
+    TIME is a whole number and s, m, h, d or w; SIZE one and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB; both may
+    be none.
     """
     from antiphon.actors.processes.launcher import LaunchError, launch
     from antiphon.web import logs

@@ -7,8 +7,8 @@ not know byte for byte. Which of those may be skipped is said by the frame, not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Union
 
 import msgspec
 from crc32c import crc32c
@@ -64,14 +64,44 @@ def blob_of(stored: bytes | memoryview) -> BlobRef | None:
     return _open_envelope(stored).blob
 
 
+class Known(Struct, frozen=True, gc=False, array_like=True):
+    """A stored event whose type and version are known before it is decoded: one class for each."""
+
+    version: int
+    cause: Seq | None
+    blob: BlobRef | None
+    event: Any
+
+
+def _as_stored(type_: type[Event]) -> type[Struct]:
+    """The class of what is stored of `type_` as it is today."""
+    members = [
+        ("version", Literal[type_.version]),
+        ("cause", Seq | None),
+        ("blob", BlobRef | None),
+        ("event", type_),
+    ]
+    return msgspec.defstruct(
+        type_.__name__, members, frozen=True, gc=False, array_like=True, tag=type_.__name__
+    )
+
+
+def _array_of(size: int) -> bytes:
+    """What stands before `size` msgpack values to make an array of them."""
+    return b"\xdd" + size.to_bytes(4, "big")
+
+
 class Decoder:
     """Reads stored events into the types of one vocabulary."""
 
     def __init__(self, types: Iterable[type[Event]] = EVENT_TYPES, upcasts: Upcasts = UPCASTS) -> None:
         self._upcasts = upcasts
+        known = tuple(types)
         self._known = {
-            type_.__name__: (type_, type_.version, msgspec.msgpack.Decoder(type_).decode) for type_ in types
+            type_.__name__: (type_, type_.version, msgspec.msgpack.Decoder(type_).decode) for type_ in known
         }
+        any_known: Any = Union[tuple(map(_as_stored, known))]  # noqa: UP007  # made of many
+        self._decode_known: Callable[[bytes], list[Known]] = msgspec.msgpack.Decoder(list[any_known]).decode
 
     def decode(self, stored: bytes | memoryview, *, seq: int, at: Moment, critical: bool) -> Stored:
         """Raises msgspec.MsgspecError when the bytes are not a stored event."""
@@ -89,13 +119,21 @@ class Decoder:
             event = Unknown(type=envelope.type, event_version=envelope.version, body=envelope.body.copy())
         return Stored(Seq(seq), at, event, envelope.blob, envelope.cause, critical)
 
+    def decode_all(self, stored: Sequence[bytes | memoryview]) -> list[Known] | None:
+        """All of them in one step, if each is an event of today's version; None if any is not."""
+        try:
+            return self._decode_known(b"".join((_array_of(len(stored)), *stored)))
+        except msgspec.MsgspecError:
+            return None
+
     def _can_upcast(self, envelope: _Envelope, version: int) -> bool:
         steps = range(envelope.version, version)
         return bool(steps) and all((envelope.type, at) in self._upcasts for at in steps)
 
 
-decode = Decoder().decode
-"""Reads stored events into today's vocabulary."""
+_today = Decoder()
+decode, decode_all = _today.decode, _today.decode_all
+"""Read stored events into today's vocabulary."""
 
 
 def refuse_unknown_critical(stored: Stored) -> None:

@@ -12,6 +12,8 @@ LogError
   Corrupt           bytes in the middle of the log are not what was written
   UnknownCritical   the log holds a critical event this code does not know: inspect, do not resume
   NotALog           the file is not ours, or of a newer format
+  Erased            the payload was erased
+  LifeExists        that incarnation of the session is stored already, or was erased
 """
 
 from __future__ import annotations
@@ -112,3 +114,22 @@ class NotALog(LogError):
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
         self.path, self.reason = path, reason
+
+
+class Erased(LogError):
+    code = "erased"
+
+    def __init__(self, session: SessionId, incarnation: int) -> None:
+        super().__init__(f"session {session}/{incarnation}: the audio was erased")
+        self.session, self.incarnation = session, incarnation
+
+
+class LifeExists(LogError):
+    """An import would put a second log where there is one. `erased`: there was one, and it may not return."""
+
+    code = "life_exists"
+
+    def __init__(self, session: SessionId, incarnation: int, *, erased: bool = False) -> None:
+        what = "was erased from this store" if erased else "is in this store already"
+        super().__init__(f"session {session}/{incarnation} {what}")
+        self.session, self.incarnation, self.erased = session, incarnation, erased

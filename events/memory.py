@@ -7,42 +7,20 @@ fenced, as when another process takes over. So several writers can share one Mem
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from crc32c import crc32c
-from msgspec import Struct, field
 
-from .codec import decode, encode
 from .completion import Completion
+from .container import Container, Unpacking
 from .envelope import BlobRef, Draft, Stored
-from .errors import Corrupt, Fenced, LogError, NoSuchSession, Sealed, WrongSequence
+from .errors import Corrupt, Erased, Fenced, LifeExists, LogError, NoSuchSession, Sealed, WrongSequence
 from .ids import Seq, SessionId
-from .store import Ack, CaughtUp, Expect, Head, Lease, Level, SealedMark
-from .units import Moment
-
-_Row = tuple[Moment, bool, bytes]
-"""When, whether critical, and the stored event."""
-
-
-class _Life(Struct):
-    session: SessionId
-    incarnation: int
-    epoch: int = 0
-    sealed: bool = False
-    rows: list[_Row] = field(default_factory=list)
-    audio: bytearray = field(default_factory=bytearray)
-    acks: dict[int, Ack] = field(default_factory=dict)
-    """By the first seq of each batch."""
-    followers: set[asyncio.Event] = field(default_factory=set)
-
-    def head(self) -> Head:
-        return Head(
-            self.session, self.incarnation, self.epoch, Seq(len(self.rows)), len(self.audio), self.sealed
-        )
-
-    def wake(self) -> None:
-        for follower in self.followers:
-            follower.set()
+from .memory_life import Life, begin, unpacked
+from .segments import audio
+from .segments.frame import is_session_id
+from .store import Ack, CaughtUp, Expect, Head, Lease, Level, Scope, SealedMark
 
 
 class MemoryLog:
@@ -51,29 +29,30 @@ class MemoryLog:
     capabilities = frozenset({Level.MEMORY})
 
     def __init__(self) -> None:
-        self._lives: dict[SessionId, list[_Life]] = {}
+        self._lives: dict[SessionId, dict[int, Life | None]] = {}
+        """By incarnation, in order; None for a life that was erased as a whole."""
 
     def open(self, session: SessionId, *, expect: Expect, owner: str) -> tuple[Lease, Head]:
-        lives = self._lives.get(session, [])
-        latest = lives[-1] if lives else None
+        if not is_session_id(session):
+            raise ValueError("a session id is 1 to 128 of A-Z a-z 0-9 _ -")
+        latest = self._latest(session)
         if expect is Expect.RESUME:
             if latest is None:
                 raise NoSuchSession(session)
-            if latest.sealed:
+            if latest.closed:
                 raise Sealed(session)
-        elif latest is None or latest.sealed:
-            latest = _Life(session, len(lives))
-            self._lives.setdefault(session, []).append(latest)
+        elif latest is None or latest.closed:
+            latest = self._begin(session)
         elif latest.rows:
             raise WrongSequence(session, expected=0, actual=len(latest.rows))
         latest.epoch += 1
-        return Lease(session, latest.incarnation, latest.epoch), latest.head()
+        return Lease(session, latest.header.incarnation, latest.epoch), latest.head()
 
     def append(self, lease: Lease, expected: Seq, batch: Sequence[Draft]) -> Completion[Ack]:
         if not batch:
             raise ValueError("an append needs at least one event")
         try:
-            return Completion.of(self._append(self._writable(lease), expected, batch))
+            return Completion.of(self._writable(lease).append(expected, batch))
         except LogError as error:
             return Completion.failed(error)
 
@@ -82,11 +61,14 @@ class MemoryLog:
     ) -> Iterator[Stored]:
         life = self._find(session, incarnation)
         end = len(life.rows) if stop is None else min(stop, len(life.rows))
-        return (_stored(life, seq) for seq in range(start, end))
+        return (life.stored(seq) for seq in range(start, end))
 
     def read_blob(self, session: SessionId, ref: BlobRef, *, incarnation: int | None = None) -> bytes:
-        payload = bytes(self._find(session, incarnation).audio[ref.offset : ref.offset + ref.length])
-        if len(payload) != ref.length or crc32c(payload) != ref.crc32c:
+        life = self._find(session, incarnation)
+        if life.erased:
+            raise Erased(session, life.header.incarnation)
+        payload = bytes(life.audio[ref.offset : ref.offset + ref.length])
+        if ref.offset < audio.START or len(payload) != ref.length or crc32c(payload) != ref.crc32c:
             raise Corrupt(f"memory:{session}", offset=ref.offset, seq=None, reason="damaged payload")
         return payload
 
@@ -99,12 +81,12 @@ class MemoryLog:
             while True:
                 changed.clear()
                 while start < len(life.rows):
-                    yield _stored(life, start)
+                    yield life.stored(start)
                     start += 1
                 if not caught_up:
                     caught_up = True
                     yield CaughtUp(Seq(len(life.rows)))
-                elif life.sealed:
+                elif life.seal:
                     yield SealedMark(Seq(len(life.rows)))
                     return
                 else:
@@ -116,15 +98,48 @@ class MemoryLog:
         return self._find(session, incarnation).head()
 
     def sessions(self) -> Iterator[Head]:
-        return iter([lives[-1].head() for lives in self._lives.values()])
+        heads = [life.head() for life in map(self._latest, self._lives) if life is not None]
+        return iter(heads)
+
+    def lives(self, session: SessionId) -> tuple[int, ...]:
+        self._find(session, None)
+        return tuple(number for number, life in self._lives[session].items() if life is not None)
+
+    def export(self, session: SessionId, *, incarnation: int | None = None) -> Container:
+        life = self._find(session, incarnation)
+        name = f"memory:{session}/{life.header.incarnation}"
+        return Container(io.BytesIO(life.events_file()), io.BytesIO(bytes(life.audio)), name=name)
+
+    def import_(self, container: Container) -> Head:
+        unpacking = Unpacking(container)
+        header = unpacking.header
+        lives = self._lives.get(header.session, {})
+        if header.incarnation in lives:
+            erased = lives[header.incarnation] is None
+            raise LifeExists(header.session, header.incarnation, erased=erased)
+        life = unpacked(unpacking)
+        lives[header.incarnation] = life
+        self._lives[header.session] = dict(sorted(lives.items()))
+        return life.head()
+
+    def erase(self, session: SessionId, scope: Scope, *, incarnation: int | None = None) -> None:
+        lives = self._lives.get(session, {})
+        chosen = [number for number in lives if incarnation in (None, number)]
+        if not chosen:
+            raise NoSuchSession(session)
+        for number in chosen:
+            life = lives[number]
+            if life is not None:
+                life.close("erased")
+                life.erase_audio()
+            if scope is Scope.ALL:
+                lives[number] = None
 
     def seal(self, lease: Lease, reason: str) -> None:
         try:
-            life = self._writable(lease)
+            self._writable(lease).close(reason)
         except Sealed:
             return
-        life.sealed = True
-        life.wake()
 
     def release(self, lease: Lease) -> None:
         try:
@@ -135,56 +150,27 @@ class MemoryLog:
     def close(self) -> None:
         """Nothing is held; what was stored stays readable."""
 
-    def _find(self, session: SessionId, incarnation: int | None) -> _Life:
-        lives = self._lives.get(session, [])
-        try:
-            return lives[-1 if incarnation is None else incarnation]
-        except IndexError:
-            raise NoSuchSession(session) from None
+    def _begin(self, session: SessionId) -> Life:
+        lives = self._lives.setdefault(session, {})
+        number = max(lives, default=-1) + 1
+        life = lives[number] = begin(session, number)
+        return life
 
-    def _writable(self, lease: Lease) -> _Life:
+    def _latest(self, session: SessionId) -> Life | None:
+        lives = self._lives.get(session, {})
+        return next((life for life in reversed(lives.values()) if life is not None), None)
+
+    def _find(self, session: SessionId, incarnation: int | None) -> Life:
+        lives = self._lives.get(session, {})
+        life = self._latest(session) if incarnation is None else lives.get(incarnation)
+        if life is None:
+            raise NoSuchSession(session)
+        return life
+
+    def _writable(self, lease: Lease) -> Life:
         life = self._find(lease.session, lease.incarnation)
-        if life.sealed:
+        if life.closed:
             raise Sealed(lease.session)
         if life.epoch != lease.writer_epoch:
             raise Fenced(lease.session, given=lease.writer_epoch, current=life.epoch)
         return life
-
-    def _append(self, life: _Life, expected: Seq, batch: Sequence[Draft]) -> Ack:
-        if expected != len(life.rows):
-            return _repeated(life, expected, batch)
-        rows, blobs = _encode(batch, len(life.audio))
-        life.rows += rows
-        for draft in batch:
-            life.audio += draft.blob or b""
-        ack = Ack(expected, Seq(expected + len(rows) - 1), Level.MEMORY, blobs)
-        life.acks[expected] = ack
-        life.wake()
-        return ack
-
-
-def _repeated(life: _Life, expected: Seq, batch: Sequence[Draft]) -> Ack:
-    """The first answer, if this very batch is stored there already."""
-    ack = life.acks.get(expected)
-    if ack is not None and ack.last - ack.first + 1 == len(batch):
-        offsets = [ref.offset for ref in ack.blobs if ref is not None]
-        rows, _ = _encode(batch, offsets[0] if offsets else 0)
-        if rows == life.rows[ack.first : ack.last + 1]:
-            return ack
-    raise WrongSequence(life.session, expected=expected, actual=len(life.rows))
-
-
-def _encode(batch: Sequence[Draft], audio_end: int) -> tuple[list[_Row], tuple[BlobRef | None, ...]]:
-    rows: list[_Row] = []
-    blobs: list[BlobRef | None] = []
-    for draft in batch:
-        stored, ref = encode(draft, audio_end)
-        rows.append((draft.at, not draft.event.ancillary, stored))
-        blobs.append(ref)
-        audio_end += ref.length if ref is not None else 0
-    return rows, tuple(blobs)
-
-
-def _stored(life: _Life, seq: int) -> Stored:
-    at, critical, stored = life.rows[seq]
-    return decode(stored, seq=seq, at=at, critical=critical)

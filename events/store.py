@@ -1,4 +1,4 @@
-"""The contract of a log store. Semantics are proven by tests/events/suite.py on every store.
+"""The contract of a log store. Semantics are proven by the conformance suite on every store.
 
 A session's log is a numbered sequence of events, written by one writer at a time. Who may write is a lease
 (session, incarnation, writer_epoch): the epoch rises whenever the log is opened for writing, and an append
@@ -15,6 +15,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from .completion import Completion
+from .container import Container
 from .envelope import BlobRef, Draft, Stored
 from .ids import Seq, SessionId
 
@@ -41,6 +42,17 @@ class Expect(enum.Enum):
     RESUME = "resume"
 
 
+class Scope(enum.Enum):
+    """What an erasure takes.
+
+    AUDIO: every payload; events keep its length and checksum, so the log still verifies and folds.
+    ALL: the events as well; the number of the incarnation stays taken.
+    """
+
+    AUDIO = "audio"
+    ALL = "all"
+
+
 class Lease(Struct, frozen=True):
     session: SessionId
     incarnation: int
@@ -48,7 +60,10 @@ class Lease(Struct, frozen=True):
 
 
 class Head(Struct, frozen=True):
-    """Where a log ends. `next_seq` is the seq the next event will get; `audio_bytes` the blob file's end."""
+    """Where a log ends. `next_seq` is the seq the next event will get; `audio_bytes` the blob file's end.
+
+    `erased`: the audio of this life was erased; then `audio_bytes` is 0 and it counts as sealed.
+    """
 
     session: SessionId
     incarnation: int
@@ -56,6 +71,7 @@ class Head(Struct, frozen=True):
     next_seq: Seq
     audio_bytes: int
     sealed: bool
+    erased: bool = False
 
 
 class Ack(Struct, frozen=True, gc=False):
@@ -64,6 +80,22 @@ class Ack(Struct, frozen=True, gc=False):
     level: Level
     blobs: tuple[BlobRef | None, ...]
     """One per event of the batch, in order."""
+
+
+class Holding(Struct, frozen=True):
+    """What a store holds of one life. `last_written_ns` is wall time, of the last event or of the import.
+
+    `live`: somebody has it open for writing. `sealed`: nothing will follow. Bytes are those of the files.
+    """
+
+    session: SessionId
+    incarnation: int
+    last_written_ns: int
+    events_bytes: int
+    audio_bytes: int
+    live: bool
+    sealed: bool
+    erased: bool
 
 
 class CaughtUp(Struct, frozen=True):
@@ -113,7 +145,7 @@ class Log(Protocol):
         """  # fmt: skip
 
     def read_blob(self, session: SessionId, ref: BlobRef, *, incarnation: int | None = None) -> bytes:
-        """The payload `ref` names. Raises Corrupt when the checksum differs, NoSuchSession."""
+        """The payload `ref` names. Raises Corrupt when the checksum differs, Erased, NoSuchSession."""
 
     def follow(self, session: SessionId, *, start: int = 0) -> AsyncIterator[Stored | CaughtUp | SealedMark]:
         """Everything from `start`, then live, in any process: no gap, no duplicate; ends after SealedMark."""
@@ -124,8 +156,37 @@ class Log(Protocol):
     def sessions(self) -> Iterator[Head]:
         """The latest life of every session, in no promised order."""
 
+    def lives(self, session: SessionId) -> tuple[int, ...]:
+        """The incarnations that are stored, oldest first; not those erased with ALL. Raises NoSuchSession."""
+
+    def export(self, session: SessionId, *, incarnation: int | None = None) -> Container:
+        """A life as it is stored now, its seal included; of the latest incarnation unless told.
+
+        Whole batches only: what is not yet acknowledged may be missing, and is never there in part. The same
+        log gives the same bytes in every store. The caller closes it. Raises NoSuchSession, Corrupt.
+        """
+
+    def import_(self, container: Container) -> Head:
+        """Take in an exported life under its own id and incarnation, once every byte has been checked.
+
+        Nothing of it can be seen before that, and nothing stays when it is refused. Does not close the
+        container. Raises LifeExists (also where that life was erased), NotALog, Corrupt, StoreFull.
+        """
+
+    def erase(self, session: SessionId, scope: Scope, *, incarnation: int | None = None) -> None:
+        """Erase one life, or every life of the session if none is named. Repeating is harmless.
+
+        A life that was never sealed is sealed first (reason `erased`). When it returns, no byte of what was
+        to be erased is in any file of the store. A crash in between leaves each life readable or erased.
+        Raises Locked while a writer lives (nothing is erased then), NoSuchSession.
+        """
+
     def seal(self, lease: Lease, reason: str) -> None:
-        """Close the log for ever. Later appends are refused as Sealed. Repeating is harmless."""
+        """Close the log for ever. Later appends are refused as Sealed. Repeating is harmless.
+
+        As safe as the store's level says. It may still be on its way when this returns: whoever asks this Log
+        finds it sealed. Raises OutcomeUnknown or StoreFull when it is known to have failed, and Fenced.
+        """
 
     def release(self, lease: Lease) -> None:
         """Give the writer's place up without sealing: flush, unlock. Repeating is harmless."""

@@ -13,10 +13,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from msgspec import Struct
 
 from .completion import Completion
+from .container import Container
 from .envelope import BlobRef, Draft, Stored
 from .errors import LogError, NoSuchSession, OutcomeUnknown, StoreFull
 from .ids import Seq, SessionId
-from .store import Ack, CaughtUp, Expect, Head, Lease, Log, SealedMark
+from .store import Ack, CaughtUp, Expect, Head, Lease, Log, Scope, SealedMark
 
 
 class Fate(enum.Enum):
@@ -143,6 +144,18 @@ class WaveringLog:
 
     def sessions(self) -> Iterator[Head]:
         return self._inner.sessions()
+
+    def lives(self, session: SessionId) -> tuple[int, ...]:
+        return self._inner.lives(session)
+
+    def export(self, session: SessionId, *, incarnation: int | None = None) -> Container:
+        return self._inner.export(session, incarnation=incarnation)
+
+    def import_(self, container: Container) -> Head:
+        return self._inner.import_(container)
+
+    def erase(self, session: SessionId, scope: Scope, *, incarnation: int | None = None) -> None:
+        self._inner.erase(session, scope, incarnation=incarnation)
 
     def seal(self, lease: Lease, reason: str) -> None:
         if lease in self._dead:

@@ -9,7 +9,7 @@ the user heard of it (see actors/session/heard.py), or to its end where that is 
 
 from __future__ import annotations
 
-import wave
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO
 
@@ -32,7 +32,8 @@ JITTER = ms_to_samples(200)
 """A piece that comes later than that after the one before it was not spoken right after it."""
 WINDOW = SAMPLE_RATE
 """Samples that are mixed at a time."""
-LONGEST = (2**32 - 64) // (2 * BYTES_PER_SAMPLE)
+FRAME = 2 * BYTES_PER_SAMPLE
+LONGEST = (2**32 - 64) // FRAME
 """Samples of each channel that a WAV file can hold: twelve hours."""
 
 Pcm = NDArray[np.int16]
@@ -130,12 +131,18 @@ def write_wav(placed: Placed, payload: Callable[[BlobRef], bytes], to: IO[bytes]
     samples = placed.samples
     if samples > LONGEST:
         raise TooLong(samples)
-    with wave.open(to, "wb") as file:
-        file.setparams((2, BYTES_PER_SAMPLE, SAMPLE_RATE, samples, "NONE", "not compressed"))
-        left, right = _mixed(placed.user, payload), _mixed(placed.played, payload)
-        for start in range(0, samples, WINDOW):
-            stereo = np.stack((next(left), next(right)), axis=1)
-            file.writeframesraw(stereo[: samples - start].astype("<i2").tobytes())
+    to.write(_header(samples))
+    left, right = _mixed(placed.user, payload), _mixed(placed.played, payload)
+    for start in range(0, samples, WINDOW):
+        stereo = np.stack((next(left), next(right)), axis=1)
+        to.write(stereo[: samples - start].astype("<i2").tobytes())
+
+
+def _header(samples: int) -> bytes:
+    """Of a WAV file that is as long as it is said to be before it is written."""
+    fmt = struct.pack("<IHHIIHH", 16, 1, 2, SAMPLE_RATE, SAMPLE_RATE * FRAME, FRAME, 8 * BYTES_PER_SAMPLE)
+    size = samples * FRAME
+    return struct.pack("<4sI8s", b"RIFF", 36 + size, b"WAVEfmt ") + fmt + struct.pack("<4sI", b"data", size)
 
 
 def _mixed(pieces: Iterable[Piece], payload: Callable[[BlobRef], bytes]) -> Iterator[Pcm]:

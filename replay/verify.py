@@ -24,8 +24,8 @@ from antiphon.projections.dialects import DIALECTS
 
 What = Literal["bytes", "meaning"]
 
-SHOWN = 8
-"""Frames of a difference that are told."""
+SHOWN = 100
+"""Frames of a difference that are told; a quarter of a second seldom has more."""
 
 
 class Difference(Struct, frozen=True):

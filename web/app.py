@@ -22,6 +22,8 @@ from antiphon.projections.dialects import versions
 
 from . import health
 from .auth import Denied, Doorkeeper
+from .disk import Disk
+from .janitor import Janitor
 from .metrics import Metrics
 from .settings import Settings
 from .socket import RealtimeRoute
@@ -45,8 +47,11 @@ class Server:
         self.settings, self.metrics = settings, Metrics()
         self.doors = Doorkeeper(settings)
         loop = asyncio.get_running_loop()
+        data, policy = Path(settings.data), settings.retention()
         self.store = SegmentLog(
-            Path(settings.data), deliver=lambda call: void(loop.call_soon_threadsafe(call))
+            data,
+            deliver=lambda call: void(loop.call_soon_threadsafe(call)),
+            keep_audio=not settings.no_audio_log,
         )
         self.store.stats.observe = self.metrics.append_seconds.observe
         identity = Identity(
@@ -56,7 +61,11 @@ class Server:
             projections=versions(),
         )
         self.host = SessionHost(self.store, sockets, identity)
-        self.realtime = RealtimeRoute(self.host, self.doors, settings, self.metrics)
+        self.disk = Disk(data, policy.min_free_bytes)
+        self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
+        self.realtime = RealtimeRoute(
+            self.host, self.doors, settings, self.metrics, self.disk, self.janitor.wake
+        )
 
 
 def void(_: object) -> None:
@@ -90,13 +99,17 @@ def _lifespan(settings: Settings, sockets: Mapping[str, str]) -> Callable[[Lites
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         server = Server(settings, sockets)
         app.state.server = server
-        watching = asyncio.create_task(server.metrics.watch_loop())
+        tending = [
+            asyncio.create_task(server.metrics.watch_loop()),
+            asyncio.create_task(server.janitor.run()),
+        ]
         gc.collect()
         gc.freeze()  # what lives as long as the process need not be looked at by every collection
         try:
             yield
         finally:
-            watching.cancel()
+            for task in tending:
+                task.cancel()
             await server.host.drain("shutdown", 2.0)
             server.host.close()
             server.store.close()
@@ -134,7 +147,7 @@ def _live() -> dict[str, str]:
 def _health(state: State) -> Response[dict[str, Any]]:
     """Whether a conversation can begin; until then what is loading."""
     server: Server = state.server
-    status, said = health.health(server.host, server.settings)
+    status, said = health.health(server.host, server.settings, server.disk)
     return Response(said, status_code=status)
 
 
@@ -142,7 +155,7 @@ def _health(state: State) -> Response[dict[str, Any]]:
 def _metrics(state: State) -> Response[bytes]:
     """Prometheus exposition."""
     server: Server = state.server
-    page = health.exposition(server.metrics, server.host, server.store)
+    page = health.exposition(server.metrics, server.host, server.store, server.disk)
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -40,11 +40,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.live = Gauge("antiphon_sessions_live", "Sessions open now", registry=self.registry)
-        self.opened = Counter("antiphon_sessions_opened", "Sessions opened", registry=self.registry)
-        self.refused = Counter(
-            "antiphon_refusals", "Connections and commands refused", ["code"], registry=self.registry
-        )
+        self.live = self._gauge("antiphon_sessions_live", "Sessions open now")
+        self.opened = self._counter("antiphon_sessions_opened", "Sessions opened")
+        self.refused = self._counter("antiphon_refusals", "Connections and commands refused", ["code"])
         self.loop_lag = Histogram(
             "antiphon_loop_lag_seconds",
             "How late the event loop runs what is due",
@@ -55,24 +53,28 @@ class Metrics:
             "antiphon_log_append_seconds", "Duration of log writes", (0.00001, 0.00005, 0.0001, *FINE)
         )
         self.registry.register(self.append_seconds)
-        self.slow_writes = Gauge(
-            "antiphon_log_slow_writes", "Log writes slower than 5 ms", registry=self.registry
+        self.slow_writes = self._gauge("antiphon_log_slow_writes", "Log writes slower than 5 ms")
+        self.backlog = self._gauge("antiphon_log_backlog", "Batches waiting for the log's writer thread")
+        self.in_flight = self._gauge(
+            "antiphon_stage_units_in_flight", "Operations at a stage that are not in the log yet", ["stage"]
         )
-        self.backlog = Gauge(
-            "antiphon_log_backlog", "Batches waiting for the log's writer thread", registry=self.registry
+        self.dropped = self._counter("antiphon_input_frames_dropped", "Client frames that could not be used")
+        self.outbox_dropped = self._counter(
+            "antiphon_slow_clients", "Clients let go because they read too slowly"
         )
-        self.in_flight = Gauge(
-            "antiphon_stage_units_in_flight",
-            "Operations at a stage that are not in the log yet",
-            ["stage"],
-            registry=self.registry,
+        self.disk_free = self._gauge("antiphon_disk_free_bytes", "Room on the disk under the logs")
+        self.disk_low = self._gauge(
+            "antiphon_disk_low", "1 while the disk has too little room for new sessions"
         )
-        self.dropped = Counter(
-            "antiphon_input_frames_dropped", "Client frames that could not be used", registry=self.registry
+        self.erased = self._counter(
+            "antiphon_retention_erased_bytes", "Bytes of logs erased because of how long they are kept"
         )
-        self.outbox_dropped = Counter(
-            "antiphon_slow_clients", "Clients let go because they read too slowly", registry=self.registry
-        )
+
+    def _gauge(self, name: str, documentation: str, labels: Sequence[str] = ()) -> Gauge:
+        return Gauge(name, documentation, labels, registry=self.registry)
+
+    def _counter(self, name: str, documentation: str, labels: Sequence[str] = ()) -> Counter:
+        return Counter(name, documentation, labels, registry=self.registry)
 
     async def watch_loop(self, every: float = 0.1) -> None:
         """Measure the loop's lag for ever."""

@@ -12,6 +12,7 @@ import uvicorn
 import uvloop
 
 from antiphon.actors.processes.lifeline import end_with_launcher, serving_plan
+from antiphon.events.segments.descriptors import raise_descriptor_limit
 
 from . import logs
 from .app import create_app
@@ -27,6 +28,8 @@ def main() -> None:
     plan = serving_plan()
     settings = msgspec.convert(plan.settings, Settings)
     logs.configure(settings.log_level)
+    before, now = raise_descriptor_limit()
+    structlog.get_logger(__name__).info("server.descriptors", limit=now, before=before)
     listening = socket.socket(fileno=plan.listen_fd)
     listening.setblocking(False)
     config = uvicorn.Config(

@@ -15,6 +15,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from antiphon.actors.stages.registry import engines, is_known
+from antiphon.events.retention import Policy
+
+from . import quantities
 
 
 class SettingsError(Exception):
@@ -37,10 +40,47 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hosts: tuple[str, ...] = ()
     """Host names the server answers to beside its address and `localhost`."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    keep_audio: str = quantities.NONE
+    """How long a session's audio is kept once it is over; `none`: as long as its events."""
+    keep_events: str = quantities.NONE
+    """How long a session's log is kept once it is over; `none`: for ever."""
+    max_data: str = quantities.NONE
+    """How large all logs together may be; beyond it the oldest go. `none`: as large as they get."""
+    no_audio_log: bool = False
+    """Keep no audio of a session that is over."""
+    min_free: str = "1GB"
+    """With less room on the disk no new session begins; `none`: begin whatever happens."""
     stages: dict[str, dict[str, Any]] = {}
 
     def stage_settings(self, name: str) -> dict[str, Any]:
         return self.stages.get(name, {})
+
+    def retention(self) -> Policy:
+        """How long what is kept. Raises SettingsError."""
+        keep_audio, keep_events = self._quantity("keep_audio"), self._quantity("keep_events")
+        if self.no_audio_log and keep_audio is not None:
+            raise SettingsError("settings: keep_audio has no meaning with no_audio_log: choose one")
+        if keep_events is not None and (keep_audio or 0) > keep_events:
+            raise SettingsError(
+                "settings: keep_audio is longer than keep_events, and audio goes with its events"
+            )
+        return Policy(
+            keep_audio_ns=0 if self.no_audio_log else _as_ns(keep_audio),
+            keep_events_ns=_as_ns(keep_events),
+            max_data_bytes=self._quantity("max_data"),
+            min_free_bytes=self._quantity("min_free"),
+        )
+
+    def _quantity(self, name: str) -> int | None:
+        read = quantities.seconds if name.startswith("keep_") else quantities.bytes_
+        try:
+            return read(getattr(self, name))
+        except quantities.Unreadable as error:
+            raise SettingsError(f"settings: {name}: {error}") from error
+
+
+def _as_ns(seconds: int | None) -> int | None:
+    return None if seconds is None else seconds * 1_000_000_000
 
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -55,6 +95,11 @@ _ENVIRONMENT = {
     "ANTIPHON_ORIGINS": "origins",
     "ANTIPHON_HOSTS": "hosts",
     "ANTIPHON_LOG_LEVEL": "log_level",
+    "ANTIPHON_KEEP_AUDIO": "keep_audio",
+    "ANTIPHON_KEEP_EVENTS": "keep_events",
+    "ANTIPHON_MAX_DATA": "max_data",
+    "ANTIPHON_NO_AUDIO_LOG": "no_audio_log",
+    "ANTIPHON_MIN_FREE": "min_free",
 }
 _LISTS = ("keys", "origins", "hosts")
 
@@ -77,6 +122,7 @@ def load(
         raise SettingsError(f"settings: {error}") from error
     if not all(key.strip() for key in settings.keys):
         raise SettingsError("settings: an API key is blank")
+    settings.retention()
     unknown = sorted(name for name in settings.stages if not is_known(name))
     if unknown:
         raise SettingsError(f"settings: there is no [stage.{unknown[0]}]; there are {', '.join(engines())}")

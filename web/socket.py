@@ -20,6 +20,7 @@ from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
 from .dialect import Left
 from .dialects import chosen
 from .direct import EXTENSION, DirectWebSocket
+from .disk import Disk
 from .metrics import Metrics
 from .reader import Reader
 from .realtime.undecodable import Undecodable
@@ -38,8 +39,18 @@ FAREWELL_S = 2.0
 class RealtimeRoute:
     """`/v1/realtime`, in whichever of its dialects the client asks for."""
 
-    def __init__(self, host: SessionHost, doors: Doorkeeper, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        host: SessionHost,
+        doors: Doorkeeper,
+        settings: Settings,
+        metrics: Metrics,
+        disk: Disk,
+        make_room: Callable[[], object],
+    ) -> None:
+        """`make_room` is called when a client is refused for lack of room on the disk."""
         self._host, self._doors, self._settings, self._metrics = host, doors, settings, metrics
+        self._disk, self._make_room = disk, make_room
 
     async def serve(self, socket: WebSocket[Any, Any, Any]) -> None:
         try:
@@ -72,6 +83,9 @@ class RealtimeRoute:
         self, attachment: Attachment, socket: WebSocket[Any, Any, Any], principal: str | None
     ) -> str | None:
         """Open a session for the attachment; the frame that is to be asked first, if one came already."""
+        if self._disk.is_low:
+            self._make_room()
+            raise CannotOpen("resource_exhausted", "the disk of the server is nearly full; try again later")
         dialect = attachment.dialect
         began = await dialect.begin(
             socket.query_params, socket.receive, self._host.abilities, self._settings.model

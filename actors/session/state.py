@@ -227,7 +227,7 @@ class Entry(Struct, frozen=True, gc=False):
 
 class Attached(Struct, frozen=True, gc=False):
     """Connections: the one that may command (0: none), how many there have been, and the number of the last
-    frame that the present one has reported as sent, and has acknowledged."""
+    frame that the latest one has reported as sent, and has acknowledged."""
 
     current: int = 0
     count: int = 0

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import click
 
+from .erase import erase
 from .ls import ls
+from .salvage import salvage
 from .show import show
+from .stats import stats
+from .tail import tail
+from .travel import export, import_
+from .verify import verify
 
 
 @click.group()
 def log() -> None:
     """Look at sessions' event logs, take them along, and erase them.
 
-    No command needs a running server, and all but erase and salvage leave the logs as they are.
+    No command needs a running server, and all but import, erase and salvage leave the logs as they are.
 
     Exit codes: 0 done, 1 could not be done, 2 wrong usage, 3 a log is damaged, 130 stopped with Ctrl-C.
     """
 
 
-for command in (ls, show):
+for command in (ls, show, verify, export, import_, erase, stats, tail, salvage):
     log.add_command(command)

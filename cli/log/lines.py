@@ -1,4 +1,4 @@
-"""Events as lines for people."""
+"""Events and sizes as people read them."""
 
 from __future__ import annotations
 
@@ -48,3 +48,8 @@ def _short(value: Any) -> str:
         return value.hex()
     text = str(value) if not isinstance(value, str) else repr(value)
     return text if len(text) <= 120 else text[:117] + "..."
+
+
+def size(bytes_: int) -> str:
+    """Bytes as people read them."""
+    return f"{bytes_ / 1e6:.1f} MB" if bytes_ >= 100_000 else f"{bytes_ / 1e3:.1f} kB"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .lines import size
 from .store import DATA, JSON, open_store
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def ls(data: Path, as_json: bool) -> None:
             (row["began"] or "")[:19].replace("T", " "),
             f"{row['seconds']:.1f} s",
             str(row["events"]),
-            "erased" if row["erased"] else f"{row['audio_bytes'] / 1e6:.1f} MB",
+            "erased" if row["erased"] else size(row["audio_bytes"]),
             row["ended"],
         )
     Console(width=None if sys.stdout.isatty() else 110).print(table)
@@ -72,7 +73,7 @@ def _rows(store: SegmentLog) -> Iterator[dict[str, Any]]:
             "events": head.next_seq,
             "audio_bytes": head.audio_bytes,
             "sealed": head.sealed,
-            "erased": getattr(head, "erased", False),
+            "erased": head.erased,
             "ended": ended,
         }
 

@@ -46,14 +46,15 @@ def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 SESSION = click.argument("session", shell_complete=complete)
 
 
-def open_store(data: Path) -> SegmentLog:
-    """The store, opened for reading: nothing is appended, so nothing needs a loop."""
+def open_store(data: Path, *, make: bool = False) -> SegmentLog:
+    """The store, opened for reading: nothing is appended, so nothing needs a loop. `make`: it may be new."""
     from antiphon.events.errors import LogError
     from antiphon.events.segments.log import SegmentLog
     from antiphon.web import logs
 
     logs.configure("warning")  # to stderr: what is printed may be read by a program
-    if not (data / "STORE").exists():
+    is_new = make and (not data.exists() or not any(data.iterdir()))
+    if not is_new and not (data / "STORE").exists():
         raise click.ClickException(f"{data} holds no logs; name the server's folder with --data")
     try:
         return SegmentLog(data, deliver=lambda call: call())
@@ -74,6 +75,8 @@ def told() -> Iterator[None]:
     except LogError as error:
         hint = f" ({error.hint})" if error.hint else ""
         fail(f"{error}{hint}")
+    except BrokenPipeError:  # who reads our output has seen enough; click ends us quietly
+        raise
     except OSError as error:
         fail(str(error))
     except KeyboardInterrupt:

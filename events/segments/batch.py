@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from ..completion import Completion
 from ..envelope import Draft
 from ..ids import Seq
 from ..store import Ack, Level
-from .frame import BATCH_END, CRITICAL, HAS_BLOB, encode_frame
+from .frame import BATCH_END, CRITICAL, HAS_BLOB, Seal, encode_frame, encode_seal
 
 
 class Batch(Struct, gc=False):
@@ -47,3 +48,11 @@ def encode_batch(drafts: Sequence[Draft], first: int, events_at: int, audio_at: 
     return Batch(
         first, len(drafts), events_at, audio_at, b"".join(frames), b"".join(payloads), ack, Completion()
     )
+
+
+def seal_batch(reason: str, first: int, events_at: int, audio_at: int, seed: int) -> Batch:
+    """The seal of a log that ends before `first` and at these places; it holds no event."""
+    seal = Seal(reason, first, events_at, audio_at)
+    frame = encode_seal(seal, seq=first, wall_ns=time.time_ns(), mono_ns=time.monotonic_ns(), seed=seed)
+    ack = Ack(Seq(first), Seq(first - 1), Level.PROCESS, ())
+    return Batch(first, 0, events_at, audio_at, frame, b"", ack, Completion())

@@ -13,6 +13,7 @@ the next seq but takes no place in the sequence.
 
 from __future__ import annotations
 
+import re
 from struct import Struct as Layout
 
 from crc32c import crc32c
@@ -24,6 +25,7 @@ from ..ids import SessionId
 
 FORMAT = 1
 CRITICAL, HAS_BLOB, BATCH_END, SEAL = 1, 2, 4, 8
+FLAGS = CRITICAL | HAS_BLOB | BATCH_END | SEAL
 
 _MAGIC = b"ANTIPHON"
 _HEADER = Layout("<8sIIQ16s128s")
@@ -36,6 +38,13 @@ _FRAME = Layout("<IIQQQHH")
 FRAME_SIZE = _FRAME.size
 _SIGNATURE = b"\x01\x00\x95"
 """Frame version 1, then the first byte of every payload (a msgpack array of five)."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
+
+
+def is_session_id(name: str) -> bool:
+    """May a session be called so? It fits the header, and is no path."""
+    return _NAME.fullmatch(name) is not None
 
 
 class FileHeader(Struct, frozen=True):
@@ -65,7 +74,7 @@ class Frame(Struct, frozen=True, gc=False):
     wall_ns: int
     mono_ns: int
     flags: int
-    payload: memoryview
+    payload: bytes | memoryview
     offset: int
 
 
@@ -86,7 +95,17 @@ def decode_header(data: bytes, *, path: str) -> FileHeader:
         raise NotALog(path, f"format {format_}, this program reads {FORMAT}")
     if _CHECKSUM.unpack_from(data, _HEADER.size)[0] != crc32c(fields):
         raise NotALog(path, "damaged header")
-    return FileHeader(SessionId(session.rstrip(b"\0").decode()), incarnation, created_ns, salt)
+    name = session.rstrip(b"\0").decode("ascii", "replace")
+    if not is_session_id(name):
+        raise NotALog(path, "its session id is not one")
+    return FileHeader(SessionId(name), incarnation, created_ns, salt)
+
+
+def is_sound_header(data: bytes) -> bool:
+    """Is this as some events file's header was written, of whatever format?"""
+    if len(data) < HEADER_SIZE or not data.startswith(_MAGIC):
+        return False
+    return bool(_CHECKSUM.unpack_from(data, _HEADER.size)[0] == crc32c(data[: _HEADER.size]))
 
 
 def encode_frame(seq: int, wall_ns: int, mono_ns: int, flags: int, payload: bytes, seed: int) -> bytes:
@@ -96,6 +115,11 @@ def encode_frame(seq: int, wall_ns: int, mono_ns: int, flags: int, payload: byte
 
 def encode_seal(seal: Seal, *, seq: int, wall_ns: int, mono_ns: int, seed: int) -> bytes:
     return encode_frame(seq, wall_ns, mono_ns, SEAL | BATCH_END, msgpack.encode(seal), seed)
+
+
+def length_of(start: bytes) -> int:
+    """The length of the payload that a frame claims which begins with `start`; 0 if that is too short."""
+    return int(_FRAME.unpack(start)[1]) if len(start) == FRAME_SIZE else 0
 
 
 def frame_at(view: memoryview, at: int, seed: int, base: int = 0) -> Frame | None:
@@ -112,6 +136,28 @@ def frame_at(view: memoryview, at: int, seed: int, base: int = 0) -> Frame | Non
     if crc32c(view[at + _CHECKSUM.size : end], seed) != checksum:
         return None
     return Frame(seq, wall_ns, mono_ns, flags, view[at + FRAME_SIZE : end], base + at)
+
+
+def frames_in(data: bytes, seq: int, seed: int, base: int) -> list[Frame]:
+    """The sound frames that follow each other at the start of `data`, from event `seq` on, up to a seal.
+
+    What frame_at does, frame after frame, in half the time: replaying a log consists of this.
+    """
+    unpack, size, start = _FRAME.unpack_from, len(data), 0
+    frames: list[Frame] = []
+    while start + FRAME_SIZE <= size:
+        checksum, length, at, wall_ns, mono_ns, flags, version = unpack(data, start)
+        end = start + FRAME_SIZE + length
+        if at != seq or end > size or not 0 < length <= MAX_EVENT or version != _FRAME_VERSION:
+            break
+        checked = data[start + 4 : end]  # slices of bytes, not of a view: the collector need not look at them
+        if crc32c(checked, seed) != checksum:
+            break
+        frames.append(Frame(seq, wall_ns, mono_ns, flags, checked[FRAME_SIZE - 4 :], base + start))
+        if flags & SEAL:
+            break
+        start, seq = end, seq + 1
+    return frames
 
 
 def find_frame(data: bytes, start: int, seed: int, base: int = 0) -> Frame | None:

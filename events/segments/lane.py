@@ -2,11 +2,11 @@
 
 A hop to a thread costs several times a write into the page cache, so inline is the rule. But the kernel may
 hold a writer up for tens of milliseconds when too much is dirty, and then every session of the process would
-stand still. `slow_limit` slow writes within ten seconds move all appends of the store to one thread; they
-return when there was no slow write for as long and nothing waits. A busy processor makes single writes slow
-too, and there the thread would only make it worse (by a tenth of all work at 1,000 frames a second): hence
-the limit is not small. Order and answers are the same both ways: results come back to the owning thread
-through `deliver`.
+stand still. `slow_limit` slow writes within ten seconds, or one that takes as long as they would together,
+move all appends of the store to one thread; they return when there was no slow write for ten seconds and
+nothing waits. A busy processor makes single writes slow too, and there the thread would only make it worse
+(by a tenth of all work at 1,000 frames a second): hence the limit is not small. Order and answers are the
+same both ways: results come back to the owning thread through `deliver`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
+from typing import Protocol
 
 from ..errors import LogError
 from ..store import Deliver
 from .batch import Batch
-from .writer import Writer
 
 SLOW_S = 0.005
 PERIOD_S = 10.0
@@ -39,6 +39,14 @@ class Stats:
         self.observe: Callable[[float], object] = float  # nobody looks
 
 
+class Writes(Protocol):
+    """Who brings a batch to the disk: `write` there, in whichever thread; `settle` in the owner's."""
+
+    def write(self, batch: Batch) -> LogError | None: ...
+
+    def settle(self, batch: Batch, error: LogError | None) -> None: ...
+
+
 class Lane:
     """The way of all appends of one store to the disk. All but `_work` and what it runs is the owner's."""
 
@@ -46,16 +54,23 @@ class Lane:
         self.stats = Stats()
         self._deliver, self._clock = deliver, clock
         self._slow: deque[float] = deque(maxlen=slow_limit)
+        self._stuck = slow_limit * SLOW_S
         self._in_thread = False
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def write(self, writer: Writer, batch: Batch) -> None:
+    def write(self, writer: Writes, batch: Batch) -> None:
         if self._in_thread and not self._calm():
             self.stats.backlog += 1
             self._queue.put(partial(self._write_there, writer, batch))
         else:
             writer.settle(batch, self._timed(writer, batch))
+
+    def write_aside(self, writer: Writes, batch: Batch) -> None:
+        """Write in the thread, however quick the disk is: for what takes long by its nature."""
+        self._start_thread()
+        self.stats.backlog += 1
+        self._queue.put(partial(self._write_there, writer, batch))
 
     def flush(self) -> None:
         """Return when everything queued has been written. Its answers may still be on their way."""
@@ -77,15 +92,15 @@ class Lane:
             self._in_thread = False
         return not self._in_thread
 
-    def _write_there(self, writer: Writer, batch: Batch) -> None:
+    def _write_there(self, writer: Writes, batch: Batch) -> None:
         error = self._timed(writer, batch)
         self._deliver(partial(self._written, writer, batch, error))
 
-    def _written(self, writer: Writer, batch: Batch, error: LogError | None) -> None:
+    def _written(self, writer: Writes, batch: Batch, error: LogError | None) -> None:
         self.stats.backlog -= 1
         writer.settle(batch, error)
 
-    def _timed(self, writer: Writer, batch: Batch) -> LogError | None:
+    def _timed(self, writer: Writes, batch: Batch) -> LogError | None:
         started = self._clock()
         error = writer.write(batch)
         ended = self._clock()
@@ -96,12 +111,16 @@ class Lane:
         if took >= SLOW_S:
             stats.slow_writes += 1
             self._slow.append(ended)
-            if len(self._slow) == self._slow.maxlen and ended - self._slow[0] <= PERIOD_S:
+            often = len(self._slow) == self._slow.maxlen and ended - self._slow[0] <= PERIOD_S
+            if often or took >= self._stuck:
                 self._move_to_thread()
         return error
 
     def _move_to_thread(self) -> None:
         self._in_thread = True
+        self._start_thread()
+
+    def _start_thread(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="log-writer", daemon=True)
             self._thread.start()

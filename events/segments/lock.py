@@ -11,8 +11,10 @@ The file also remembers the last writer epoch, because a writer may die before i
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
@@ -44,30 +46,63 @@ class Lock:
     def take(cls, path: str, session: SessionId) -> Lock:
         """Raises Locked, naming the owner, when somebody else holds it."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            writer = _parse(os.pread(fd, _LIMIT, 0))
-            os.close(fd)
-            raise Locked(session, owner=f"{writer.owner} (pid {writer.pid})") from None
+        while not _try_lock(fd, fcntl.LOCK_EX):
+            if not _try_lock(fd, fcntl.LOCK_SH):
+                writer = _parse(os.pread(fd, _LIMIT, 0))
+                os.close(fd)
+                raise Locked(session, owner=f"{writer.owner} (pid {writer.pid})")
+            # Nobody holds it; somebody looked whether anybody does (`is_held`), for two system calls.
+            fcntl.flock(fd, fcntl.LOCK_UN)
         return cls(fd)
 
     def raise_epoch(self, owner: str, *, seen: int, files: Files) -> int:
         """A writer epoch above every earlier one: those of this file and `seen`, the last in the log."""
         epoch = max(_parse(os.pread(self._fd, _LIMIT, 0)).writer_epoch, seen) + 1
-        line = msgspec.json.encode(Writer(epoch, owner[:128], os.getpid())) + b"\n"
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        write_all(files, self._fd, line)
+        self._write(Writer(epoch, owner[:128], os.getpid()), files)
         return epoch
 
+    def remember(self, epoch: int, files: Files) -> None:
+        """Of a life that was written elsewhere, up to this epoch."""
+        self._write(Writer(epoch), files)
+
+    def _write(self, writer: Writer, files: Files) -> None:
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        write_all(files, self._fd, msgspec.json.encode(writer) + b"\n")
+
     def drop(self) -> None:
-        """Unlock for every process that shares the open file, then forget it. Once only."""
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
-        os.close(self._fd)
+        """Unlock for every process that shares the open file, then forget it. Repeating is harmless."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            os.close(fd)
 
     def forget(self) -> None:
         """In a forked child: close without unlocking, which would unlock the parent."""
-        os.close(self._fd)
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+@contextlib.contextmanager
+def locked(path: str, session: SessionId) -> Iterator[None]:
+    """Raises Locked."""
+    lock = Lock.take(path, session)
+    try:
+        yield
+    finally:
+        lock.drop()
+
+
+def is_held(path: str) -> bool:
+    """Does somebody hold the lock at this moment? Does not stand in the way of whoever takes it."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try_lock(fd, fcntl.LOCK_SH)
+    finally:
+        os.close(fd)
 
 
 def last_epoch(path: str) -> int:
@@ -77,6 +112,14 @@ def last_epoch(path: str) -> int:
             return _parse(file.read(_LIMIT)).writer_epoch
     except FileNotFoundError:
         return 0
+
+
+def _try_lock(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _parse(line: bytes) -> Writer:

@@ -7,7 +7,6 @@ its answers; reading is free to all.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import weakref
@@ -18,40 +17,56 @@ from pathlib import Path
 import structlog
 
 from ..completion import Completion
+from ..container import Container
 from ..envelope import BlobRef, Draft, Stored
-from ..errors import Corrupt, Fenced, LogError, NoSuchSession, NotALog, Sealed
+from ..errors import Corrupt, Fenced, Locked, LogError, NoSuchSession, NotALog, Sealed
 from ..ids import Seq, SessionId
-from ..store import Ack, CaughtUp, Deliver, Expect, Head, Lease, Level, SealedMark
-from . import audio
+from ..store import Ack, CaughtUp, Deliver, Expect, Head, Holding, Lease, Level, Scope, SealedMark
+from . import reading
 from .batch import Batch
+from .descriptors import Descriptors
+from .erasing import erase
 from .files import Files, full_disk
+from .holdings import holdings
 from .lane import Lane, Stats
-from .layout import Layout
-from .lock import last_epoch
+from .layout import Layout, Life
 from .opening import open_writer
-from .reader import Reader
+from .portable import export_life, import_life
+from .sealing import Sealing
 from .writer import Writer
-
-FOLLOW_WINDOW = 1 << 16
-"""Bytes that `follow` reads at a time: a few ms of decoding between two turns of the event loop."""
-POLL_S = 0.01
 
 _log = structlog.get_logger()
 
 
 class SegmentLog:
-    """Implements `Log` (store.py) on files. Live sessions keep three descriptors open each.
+    """Implements `Log` (store.py) on files. A live session keeps one descriptor for its lock; at most
+    `descriptors.LIMIT` more are open, for the files that were used lately.
 
     `deliver` brings answers from the writer thread to the owning thread. `slow_limit` slow writes within ten
-    seconds start that thread (lane.py). Raises NotALog when `root` holds a store of a newer format.
+    seconds start that thread (lane.py). Without `keep_audio` a life's audio is erased when it is sealed, or
+    when the store is closed: a released life may be resumed before that, and then needs it. What a crash left
+    is for whoever looks through `holdings`. Raises NotALog when `root` holds a store of a newer format.
     """
 
     capabilities = frozenset({Level.PROCESS})
 
-    def __init__(self, root: Path, *, deliver: Deliver, files: Files = Files(), slow_limit: int = 20) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        deliver: Deliver,
+        files: Files = Files(),
+        slow_limit: int = 20,
+        keep_audio: bool = True,
+    ) -> None:
         self._layout = Layout(root)
-        self._files = files
+        self._files, self._keep_audio = files, keep_audio
         self._writers: dict[SessionId, Writer] = {}
+        self._leaving: dict[SessionId, Writer] = {}
+        """Their seals are still on their way to the disk."""
+        self._released: dict[SessionId, int] = {}
+        """Incarnations that we wrote, did not seal, and do not write any more."""
+        self._descriptors = Descriptors()
         self._new_lane: Callable[[], Lane] = partial(Lane, deliver, files.clock, slow_limit)
         self._lane = self._new_lane()
         _stores.add(self)
@@ -61,9 +76,18 @@ class SegmentLog:
         return self._lane.stats
 
     def open(self, session: SessionId, *, expect: Expect, owner: str) -> tuple[Lease, Head]:
+        self._let_finish(session)
         with full_disk(f"opening session {session}"):
-            writer = open_writer(self._layout, session, expect=expect, owner=owner, files=self._files)
+            writer = open_writer(
+                self._layout,
+                session,
+                expect=expect,
+                owner=owner,
+                files=self._files,
+                descriptors=self._descriptors,
+            )
         self._writers[session] = writer
+        self._released.pop(session, None)
         return writer.lease, writer.head()
 
     def append(self, lease: Lease, expected: Seq, batch: Sequence[Draft]) -> Completion[Ack]:
@@ -81,60 +105,20 @@ class SegmentLog:
     def read(
         self, session: SessionId, *, incarnation: int | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Stored]:
-        life = self._layout.find(session, incarnation)
-
-        def events() -> Iterator[Stored]:
-            with Reader(life) as reader:
-                while (found := reader.step(start)) is not None:
-                    if stop is not None and reader.next_seq >= stop:
-                        yield from (stored for stored in found if stored.seq < stop)
-                        return
-                    yield from found
-
-        return events()
+        return reading.events(self._find(session, incarnation), start, stop)
 
     def read_blob(self, session: SessionId, ref: BlobRef, *, incarnation: int | None = None) -> bytes:
         if (writer := self._live(session, incarnation)) is not None:
             return writer.read_blob(ref)
-        life = self._layout.find(session, incarnation)
-        try:
-            fd = os.open(life.audio, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            raise Corrupt(life.audio, offset=ref.offset, seq=None, reason="the blob file is gone") from None
-        try:
-            return audio.read(fd, ref, path=life.audio)
-        finally:
-            os.close(fd)
+        return reading.blob(self._find(session, incarnation), ref)
 
-    async def follow(
-        self, session: SessionId, *, start: int = 0
-    ) -> AsyncIterator[Stored | CaughtUp | SealedMark]:
-        with Reader(self._layout.find(session, None), window=FOLLOW_WINDOW) as reader:
-            caught_up = False
-            while True:
-                while reader.has_more() and (events := reader.step(start)) is not None:
-                    for stored in events:
-                        yield stored
-                    await asyncio.sleep(0)
-                if not caught_up:
-                    caught_up = True
-                    yield CaughtUp(Seq(reader.next_seq))
-                if reader.sealed:
-                    yield SealedMark(Seq(reader.next_seq))
-                    return
-                await asyncio.sleep(POLL_S)
+    def follow(self, session: SessionId, *, start: int = 0) -> AsyncIterator[Stored | CaughtUp | SealedMark]:
+        return reading.follow(self._find(session, None), start)
 
     def head(self, session: SessionId, *, incarnation: int | None = None) -> Head:
         if (writer := self._live(session, incarnation)) is not None:
             return writer.head()
-        life = self._layout.find(session, incarnation)
-        with Reader(life) as reader:
-            next_seq, sealed = reader.head()
-        audio_bytes = 0
-        with contextlib.suppress(FileNotFoundError):
-            audio_bytes = os.stat(life.audio).st_size
-        epoch = last_epoch(life.lock)
-        return Head(session, life.incarnation, epoch, Seq(next_seq), audio_bytes, sealed=sealed)
+        return reading.head(self._find(session, incarnation))
 
     def sessions(self) -> Iterator[Head]:
         """A session whose file cannot be read is left out, and said so in the program's log."""
@@ -147,29 +131,90 @@ class SegmentLog:
                 code = getattr(error, "code", "unreadable")
                 _log.warning("segments.session_unreadable", session=session, code=code)
 
+    def lives(self, session: SessionId) -> tuple[int, ...]:
+        self._layout.find(session, None)
+        return tuple(life.incarnation for life in self._layout.lives(session))
+
+    def export(self, session: SessionId, *, incarnation: int | None = None) -> Container:
+        return export_life(self._find(session, incarnation))
+
+    def import_(self, container: Container) -> Head:
+        life = import_life(self._layout, container, self._files)
+        return self.head(life.session, incarnation=life.incarnation)
+
+    def erase(self, session: SessionId, scope: Scope, *, incarnation: int | None = None) -> None:
+        """Raises OSError when the disk fails: what was to be erased may then still be there."""
+        self._let_finish(session)
+        erase(self._layout, session, scope, incarnation, self._files)
+
+    def holdings(self) -> Iterator[Holding]:
+        """What lies on the disk, of every life; for those who decide what may stay."""
+        return holdings(self._layout)
+
     def seal(self, lease: Lease, reason: str) -> None:
+        """A seal that goes through the writer thread is not waited for.
+
+        Whoever asks for the session in this process finds it sealed; should the seal fail after all, the log
+        stays as it is for the next opener, and the program's log says so.
+        """
         writer = self._writer(lease)
         if writer is None:
             refusal = self._refusal(lease)
             if isinstance(refusal, Sealed):
                 return
             raise refusal
-        self._lane.flush()
-        if not writer.sealed:
-            writer.seal(reason)
+        life = self._layout.life(lease.session, lease.incarnation)
+        footer = writer.take_seal(reason)
+        sealing = Sealing(writer, life, self._files, keep_audio=self._keep_audio)
+        if self._keep_audio:
+            self._lane.write(sealing, footer)
+        else:
+            self._lane.write_aside(sealing, footer)
+        if footer.acked.settled:
+            footer.acked.result()
+        else:
+            footer.acked.then(partial(_warn, lease.session))
+        self._leave(writer)
 
     def release(self, lease: Lease) -> None:
         writer = self._writer(lease)
         if writer is not None:
-            self._lane.flush()
+            if writer.waits:
+                self._lane.flush()
             writer.close()
             del self._writers[lease.session]
+            if not self._keep_audio:
+                self._released[lease.session] = lease.incarnation
 
     def close(self) -> None:
+        """Also erases, where audio is not kept, that of lives which were released and nobody resumed."""
         self._lane.close()
-        for writer in self._writers.values():
+        for writer in (*self._leaving.values(), *self._writers.values()):
             writer.close()
+            if not self._keep_audio:
+                self._released[writer.lease.session] = writer.lease.incarnation
         self._writers.clear()
+        self._leaving.clear()
+        for session, incarnation in self._released.items():
+            with contextlib.suppress(Locked, NoSuchSession):
+                self.erase(session, Scope.AUDIO, incarnation=incarnation)
+
+    def _leave(self, writer: Writer) -> None:
+        """The lease is over with the seal taken; the writer has its files open until the seal is answered."""
+        del self._writers[writer.lease.session]
+        self._leaving = {session: other for session, other in self._leaving.items() if other.is_open}
+        if writer.is_open:
+            self._leaving[writer.lease.session] = writer
+
+    def _let_finish(self, session: SessionId) -> None:
+        """Wait for the seal of a session of ours, before it is looked at or opened again. In any thread."""
+        writer = self._leaving.get(session)
+        if writer is not None and writer.is_open:
+            self._lane.flush()
+
+    def _find(self, session: SessionId, incarnation: int | None) -> Life:
+        self._let_finish(session)
+        return self._layout.find(session, incarnation)
 
     def _writer(self, lease: Lease) -> Writer | None:
         writer = self._writers.get(lease.session)
@@ -194,10 +239,16 @@ class SegmentLog:
 
     def _forget(self) -> None:
         """In a forked child: the sessions are the parent's to write."""
-        for writer in self._writers.values():
+        for writer in (*self._writers.values(), *self._leaving.values()):
             writer.forget()
-        self._writers.clear()
+        for table in (self._writers, self._leaving, self._released):
+            table.clear()
         self._lane = self._new_lane()
+
+
+def _warn(session: SessionId, sealed: Completion[Ack]) -> None:
+    if sealed.error is not None:
+        _log.warning("segments.not_sealed", session=session, code=sealed.error.code)
 
 
 _stores: weakref.WeakSet[SegmentLog] = weakref.WeakSet()

@@ -11,6 +11,7 @@ from ..errors import Corrupt, NoSuchSession, Sealed, WrongSequence
 from ..ids import SessionId
 from ..store import Expect, Lease
 from . import audio
+from .descriptors import Descriptors, Handle, close_pair, open_pair
 from .files import Files, write_all
 from .frame import FileHeader, encode_header
 from .layout import Layout, Life
@@ -19,69 +20,79 @@ from .reader import Reader
 from .recovery import recover
 from .writer import Writer
 
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 
-
-def open_writer(layout: Layout, session: SessionId, *, expect: Expect, owner: str, files: Files) -> Writer:
+def open_writer(
+    layout: Layout,
+    session: SessionId,
+    *,
+    expect: Expect,
+    owner: str,
+    files: Files,
+    descriptors: Descriptors,
+) -> Writer:
     """Raises what Log.open raises, and OSError."""
-    life = layout.latest(session)
-    if life is None:
-        if expect is Expect.RESUME:
-            raise NoSuchSession(session)
-        life = layout.life(session, 0)
     while True:
+        life = _to_open(layout, session, expect)
         os.makedirs(life.directory, mode=0o700, exist_ok=True)
         lock = Lock.take(life.lock, session)
         try:
-            # Asked under the lock: the life may have ended since it was found.
-            if not _is_sealed(life):
-                return _open_files(life, lock, expect, owner, files)
+            # Asked again under the lock: the life may have ended, or been erased, since it was found.
+            if _to_open(layout, session, expect) == life:
+                return open_files(life, lock, expect, owner, files, descriptors)
         except BaseException:
             lock.drop()
             raise
         lock.drop()
-        if expect is Expect.RESUME:
-            raise Sealed(session)
-        life = layout.life(session, life.incarnation + 1)
 
 
-def _is_sealed(life: Life) -> bool:
+def _to_open(layout: Layout, session: SessionId, expect: Expect) -> Life:
+    """The unsealed life there is, or the one that would begin."""
+    latest, following = layout.latest_and_next(session)
+    if latest is not None and not is_sealed(latest):
+        return latest
+    if expect is Expect.RESUME:
+        raise NoSuchSession(session) if latest is None else Sealed(session)
+    return following
+
+
+def is_sealed(life: Life) -> bool:
+    """A life whose audio was erased is as good as sealed.
+
+    Raises Corrupt when it was sealed and its seal is not what was written.
+    """
     if not life.exists():
         return False
     with Reader(life) as reader:
         next_seq, sealed = reader.head()
-        if not sealed and not os.stat(life.events).st_mode & stat.S_IWUSR:
+        if sealed or audio.erased_at(life.audio):
+            return True
+        if not os.stat(life.events).st_mode & stat.S_IWUSR:
             # Sealing makes the file read-only: without this a damaged seal would look like a torn tail.
-            before = next_seq - 1 if next_seq else None
-            raise Corrupt(life.events, offset=reader.size(), seq=before, reason="the seal is damaged")
-    return sealed
+            before, reason = next_seq - 1 if next_seq else None, "the seal is damaged, or a power cut took it"
+            raise Corrupt(life.events, offset=reader.size(), seq=before, reason=reason)
+    return False
 
 
-def _open_files(life: Life, lock: Lock, expect: Expect, owner: str, files: Files) -> Writer:
+def open_files(
+    life: Life, lock: Lock, expect: Expect, owner: str, files: Files, descriptors: Descriptors
+) -> Writer:
+    """The writer of a life whose lock is held; the lock is its from here on, unless this raises."""
     fresh = not life.exists()
-    descriptors: list[int] = []
     try:
-        descriptors.append(_open_audio(life, fresh))
-        descriptors.append(os.open(life.events, _FLAGS | os.O_CREAT, 0o600))
-        blobs, events = descriptors
-        header = _begin(life, events, blobs, files) if fresh else life.header(events)
-        found = recover(life, header, events, blobs, files)
+        pair = open_pair(life, create=fresh)
+    except FileNotFoundError:
+        raise Corrupt(life.audio, offset=0, seq=None, reason="the blob file is gone") from None
+    try:
+        header = _begin(life, *pair, files) if fresh else life.header(pair[0])
+        found = recover(life, header, *pair, files)
         if expect is Expect.NEW and found.next_seq:
             raise WrongSequence(life.session, expected=0, actual=found.next_seq)
         epoch = lock.raise_epoch(owner, seen=found.writer_epoch, files=files)
     except BaseException:
-        for fd in descriptors:
-            os.close(fd)
+        close_pair(pair)
         raise
     lease = Lease(life.session, life.incarnation, epoch)
-    return Writer(lease, lock, found, events=events, blobs=blobs, seed=header.seed, files=files)
-
-
-def _open_audio(life: Life, fresh: bool) -> int:
-    try:
-        return os.open(life.audio, _FLAGS | (os.O_CREAT if fresh else 0), 0o600)
-    except FileNotFoundError:
-        raise Corrupt(life.audio, offset=0, seq=None, reason="the blob file is gone") from None
+    return Writer(lease, lock, found, Handle(life, pair, descriptors), seed=header.seed, files=files)
 
 
 def _begin(life: Life, events: int, blobs: int, files: Files) -> FileHeader:

@@ -8,6 +8,7 @@ its blob. Damage before the end is not repaired: it is Corrupt, and both files s
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 
 import msgspec
@@ -58,22 +59,28 @@ class Found(Struct):
 
 def recover(life: Life, header: FileHeader, events_fd: int, audio_fd: int, files: Files) -> Found:
     """Make both files end where the log does. Raises Corrupt, and Sealed for a life that has ended."""
-    if not audio.belongs(audio_fd, header):
+    erased = audio.is_erased(audio_fd)  # then there is nothing to do but to seal it
+    if not erased and not audio.belongs(audio_fd, header):
         raise Corrupt(life.audio, offset=0, seq=None, reason="not the blob file of this log")
     scanner = Scanner(events_fd, path=life.events, seed=header.seed, offset=HEADER_SIZE)
-    found, batches = _find_end(scanner, os.fstat(audio_fd).st_size)
+    found, batches = find_end(scanner, sys.maxsize if erased else os.fstat(audio_fd).st_size)
     if scanner.seal is not None:
         raise Sealed(life.session)
-    _drop_unsound(found, batches, audio_fd, life)
+    if not erased:
+        drop_unsound(found, batches, audio_fd, life)
     found.recent = tuple(_place(batch) for batch in batches)
     if os.fstat(events_fd).st_size > found.events_end:
         files.truncate(events_fd, found.events_end)
-    if os.fstat(audio_fd).st_size > found.audio_end:
+    if not erased and os.fstat(audio_fd).st_size > found.audio_end:
         files.truncate(audio_fd, found.audio_end)
     return found
 
 
-def _find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Frame]]]:
+def find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Frame]]]:
+    """The end of what the scanner sees, as far as the blobs lie within; and the last batches before it.
+
+    Raises Corrupt.
+    """
     found = Found()
     batches: deque[list[Frame]] = deque(maxlen=REMEMBERED)
     batch: list[Frame] = []
@@ -94,7 +101,7 @@ def _find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Fram
     return found, batches
 
 
-def _drop_unsound(found: Found, batches: deque[list[Frame]], audio_fd: int, life: Life) -> None:
+def drop_unsound(found: Found, batches: deque[list[Frame]], audio_fd: int, life: Life) -> None:
     """Take back batches from the end until the blobs of the last one are what was written."""
     while found.next_seq:
         if not batches:

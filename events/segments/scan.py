@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from ..errors import Corrupt
-from .frame import BATCH_END, FRAME_SIZE, HAS_BLOB, SEAL, Frame, find_frame, frame_at
+from .frame import BATCH_END, FRAME_SIZE, HAS_BLOB, SEAL, Frame, find_frame, frame_at, frames_in
 
 WINDOW = 1 << 20
 """Bytes looked at in one step. Grows while a batch is longer."""
@@ -33,7 +33,7 @@ class Scanner:
         window, suspect = self._window, b""
         while self.seal is None:
             data = os.pread(self._fd, window, self.offset)
-            frames, end = self._batches(memoryview(data))
+            frames, end = self._batches(data)
             if end:
                 self.offset += end
                 return frames
@@ -56,23 +56,18 @@ class Scanner:
         """Stand before `frame` again, the first of a batch that is not to be believed yet."""
         self.offset, self.seq, self.seal = frame.offset, frame.seq, None
 
-    def _batches(self, view: memoryview) -> tuple[list[Frame], int]:
-        """All whole batches at the start of `view`, and the bytes they fill."""
-        frames: list[Frame] = []
-        whole, end, at, seq = 0, 0, 0, self.seq
-        while frame := frame_at(view, at, self._seed, self.offset):
-            if frame.seq != seq:
-                break
-            at += FRAME_SIZE + len(frame.payload)
-            if frame.flags & SEAL:
-                self.seal, end = frame, at
-                break
-            frames.append(frame)
-            seq += 1
-            if frame.flags & BATCH_END:
-                whole, end, self.seq = len(frames), at, seq
-        del frames[whole:]
-        return frames, end
+    def _batches(self, data: bytes) -> tuple[list[Frame], int]:
+        """All whole batches at the start of `data`, and the bytes they fill."""
+        frames = frames_in(data, self.seq, self._seed, self.offset)
+        while frames and not frames[-1].flags & BATCH_END:
+            frames.pop()
+        if not frames:
+            return frames, 0
+        last = frames[-1]
+        if last.flags & SEAL:
+            self.seal = frames.pop()
+        self.seq += len(frames)
+        return frames, last.offset + FRAME_SIZE + len(last.payload) - self.offset
 
     def _damaged(self, rest: bytes) -> bool:
         """Does a frame that belongs behind the log's end lie behind bytes that do not?"""

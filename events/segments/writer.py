@@ -9,37 +9,38 @@ it; any other failure ends the writer, because what lies on the disk is then not
 from __future__ import annotations
 
 import os
-import time
 from collections import deque
 from collections.abc import Sequence
 
 from ..codec import blob_of
 from ..completion import Completion
 from ..envelope import BlobRef, Draft
-from ..errors import LogError, OutcomeUnknown, Sealed, StoreFull, TooLarge, WrongSequence
+from ..errors import LogError, OutcomeUnknown, StoreFull, TooLarge, WrongSequence
 from ..ids import Seq
 from ..store import Ack, Head, Lease
 from . import audio
-from .batch import Batch, encode_batch
-from .files import Files, as_log_error, write_all, write_rest
-from .frame import FRAME_SIZE, Seal, encode_seal, frame_at
+from .batch import Batch, encode_batch, seal_batch
+from .descriptors import Handle, Pair
+from .files import Files, as_log_error, write_rest
+from .frame import FRAME_SIZE, frame_at
 from .lock import Lock
 from .recovery import REMEMBERED, Found, Place
 
 
 class Writer:
-    """Holds the lock and both files open until it is sealed, released, or dead after an unknown outcome."""
+    """Holds the lock until it has sealed or ended, or is dead after an unknown outcome."""
 
     def __init__(
-        self, lease: Lease, lock: Lock, found: Found, *, events: int, blobs: int, seed: int, files: Files
+        self, lease: Lease, lock: Lock, found: Found, handle: Handle, *, seed: int, files: Files
     ) -> None:
         self.lease = lease
-        self.sealed = self.dead = False
-        self._lock, self._events, self._blobs, self._seed, self._files = lock, events, blobs, seed, files
+        self.dead = self._sealing = False
+        self._lock, self._handle, self._seed, self._files = lock, handle, seed, files
         self._open = True
         self._next, self._events_end, self._audio_end = found.next_seq, found.events_end, found.audio_end
         self._recent = deque(found.recent, maxlen=REMEMBERED)
         self._pending: deque[Batch] = deque()
+        handle.waiting = self._pending
         self._failed = False
         """Set where writes happen: nothing more may be written until `settle` has seen the failure."""
 
@@ -52,8 +53,6 @@ class Writer:
             return Completion.failed(
                 OutcomeUnknown(f"session {lease.session}: an earlier append is in doubt")
             )
-        if self.sealed:
-            return Completion.failed(Sealed(lease.session))
         try:
             if expected != self._next:
                 return self._repeated(expected, drafts) or Completion.failed(
@@ -62,20 +61,39 @@ class Writer:
             batch = encode_batch(drafts, expected, self._events_end, self._audio_end, self._seed)
         except TooLarge as error:
             return Completion.failed(error)
+        if not self._handle.used:
+            self._handle.use()
         self._next += batch.count
         self._events_end += len(batch.frames)
         self._audio_end += len(batch.payloads)
         self._pending.append(batch)
         return batch
 
+    def take_seal(self, reason: str) -> Batch:
+        """The last thing to be written, behind everything taken. Raises OutcomeUnknown."""
+        if self.dead or self._failed:
+            raise OutcomeUnknown(f"session {self.lease.session}: an earlier append is in doubt")
+        if not self._handle.used:
+            self._handle.use()
+        batch = seal_batch(reason, self._next, self._events_end, self._audio_end, self._seed)
+        self._pending.append(batch)
+        self._sealing = True
+        return batch
+
     def settle(self, batch: Batch, error: LogError | None) -> None:
         """The batch was written, or was not because of `error`. Called in the order of `take`."""
         self._pending.popleft()
-        if error is None:
-            self._recent.append(Place(batch.first, batch.events_at, len(batch.frames)))
-            batch.acked.settle(batch.ack)
+        if error is not None:
+            self._fail(batch, error)
             return
-        if isinstance(error, StoreFull) and not self._pending:
+        if not self._sealing:
+            self._recent.append(Place(batch.first, batch.events_at, len(batch.frames)))
+        elif not self._pending:
+            self.close()
+        batch.acked.settle(batch.ack)
+
+    def _fail(self, batch: Batch, error: LogError) -> None:
+        if isinstance(error, StoreFull) and not self._pending and not self._sealing:
             self._next, self._events_end, self._audio_end = batch.first, batch.events_at, batch.audio_at
             self._failed = False
         else:
@@ -89,73 +107,73 @@ class Writer:
         next_seq, audio_end = (first.first, first.audio_at) if first else (self._next, self._audio_end)
         lease = self.lease
         return Head(
-            lease.session, lease.incarnation, lease.writer_epoch, Seq(next_seq), audio_end, sealed=self.sealed
+            lease.session, lease.incarnation, lease.writer_epoch, Seq(next_seq), audio_end, sealed=False
         )
-
-    def seal(self, reason: str) -> None:
-        """Everything taken must have been written. Raises OutcomeUnknown, StoreFull."""
-        if self.dead or self._failed:
-            raise OutcomeUnknown(f"session {self.lease.session}: an earlier append is in doubt")
-        footer = Seal(reason, self._next, self._events_end, self._audio_end)
-        frame = encode_seal(
-            footer, seq=self._next, wall_ns=time.time_ns(), mono_ns=time.monotonic_ns(), seed=self._seed
-        )
-        try:
-            self._files.sync(self._blobs)
-            write_all(self._files, self._events, frame)
-            self._files.sync(self._events)
-            os.fchmod(self._events, 0o400)
-        except OSError as error:
-            self.dead = True
-            self.close()
-            raise as_log_error(error, "sealing") from error
-        self.sealed = True
-        self.close()
 
     def read_blob(self, ref: BlobRef) -> bytes:
-        return audio.read(self._blobs, ref, path=f"{self.lease.session}/audio.blob")
+        with self._handle.opened() as (_, blobs):
+            return audio.read(blobs, ref, path=f"{self.lease.session}/audio.blob")
 
     @property
     def is_open(self) -> bool:
         return self._open
 
+    @property
+    def waits(self) -> bool:
+        """Something it has taken has not been answered."""
+        return bool(self._pending)
+
+    def unlock(self) -> None:
+        """Nothing more will be written. In whichever thread wrote the last of it."""
+        self._lock.drop()
+
     def close(self) -> None:
         """Unlock and let go of the files. Repeating is harmless."""
         if self._open:
             self._open = False
-            os.close(self._events)
-            os.close(self._blobs)
+            self._handle.close()
             self._lock.drop()
 
     def forget(self) -> None:
         """In a forked child: let go of everything without disturbing the parent, whose writer this is."""
         if self._open:
             self._open = False
-            os.close(self._events)
-            os.close(self._blobs)
+            self._handle.close()
             self._lock.forget()
 
     # --- in the thread that writes
 
-    def write(self, batch: Batch) -> LogError | None:
+    def write(self, batch: Batch, pair: Pair | None = None) -> LogError | None:
         if self._failed:
             return OutcomeUnknown(f"session {self.lease.session}: an earlier append failed")
+        if pair is None and (pair := self._handle.pair) is None:
+            return self._write_apart(batch)
+        events, blobs = pair
         try:
             write, frames, payloads = self._files.write, batch.frames, batch.payloads
-            if payloads and (written := write(self._blobs, payloads)) < len(payloads):
-                write_rest(self._files, self._blobs, payloads, written)
-            if (written := write(self._events, frames)) < len(frames):
-                write_rest(self._files, self._events, frames, written)
+            if payloads and (written := write(blobs, payloads)) < len(payloads):
+                write_rest(self._files, blobs, payloads, written)
+            if (written := write(events, frames)) < len(frames):
+                write_rest(self._files, events, frames, written)
         except OSError as problem:
             self._failed = True
             error = as_log_error(problem, f"session {self.lease.session}")
-            return error if isinstance(error, OutcomeUnknown) else self._undo(batch, error)
+            return error if isinstance(error, OutcomeUnknown) else self._undo(batch, pair, error)
         return None
 
-    def _undo(self, batch: Batch, error: LogError) -> LogError:
+    def _write_apart(self, batch: Batch) -> LogError | None:
+        """There was no place to keep the files open, or they could not be opened."""
         try:
-            self._files.truncate(self._events, batch.events_at)
-            self._files.truncate(self._blobs, batch.audio_at)
+            with self._handle.opened() as pair:
+                return self.write(batch, pair)
+        except OSError as problem:
+            self._failed = True
+            return as_log_error(problem, f"session {self.lease.session}")
+
+    def _undo(self, batch: Batch, pair: Pair, error: LogError) -> LogError:
+        try:
+            self._files.truncate(pair[0], batch.events_at)
+            self._files.truncate(pair[1], batch.audio_at)
         except OSError as problem:
             return OutcomeUnknown(f"session {self.lease.session}: {error}, and undoing it failed: {problem}")
         return error
@@ -174,7 +192,8 @@ class Writer:
         return None
 
     def _stored_before(self, place: Place, drafts: Sequence[Draft]) -> Completion[Ack] | None:
-        stored = os.pread(self._events, place.size, place.offset)
+        with self._handle.opened() as (events, _):
+            stored = os.pread(events, place.size, place.offset)
         offsets = [ref.offset for ref in _blobs_in(stored, self._seed) if ref is not None]
         audio_at = offsets[0] if offsets else audio.START
         again = encode_batch(drafts, place.first, place.offset, audio_at, self._seed)

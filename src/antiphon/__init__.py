@@ -1,3 +1,3 @@
 """Antiphon: an event-sourced actor server for full-duplex speech models."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,3 +1,3 @@
 import pytest
 
-pytest.register_assert_rewrite("tests.events.suite", "tests.events.drafts", "tests.events.stores")
+pytest.register_assert_rewrite("tests.events.stores")

@@ -2,15 +2,12 @@
 
 import pytest
 
+from antiphon.events.conformance.suite import LogSuite, StoreUnderTest
 from antiphon.events.memory import MemoryLog
-from tests.events.suite import LogSuite, StoreUnderTest
-
-
-@pytest.fixture
-def store() -> StoreUnderTest:
-    log = MemoryLog()
-    return StoreUnderTest(log, another=lambda: log, exclusive=False)
 
 
 class TestMemoryLog(LogSuite):
-    pass
+    @pytest.fixture
+    def store(self) -> StoreUnderTest:
+        log = MemoryLog()
+        return StoreUnderTest(log, exclusive=False, another=lambda: log)

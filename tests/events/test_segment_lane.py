@@ -8,13 +8,15 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
+import structlog
 
-from antiphon.events.errors import LogError, OutcomeUnknown, StoreFull
+from antiphon.events.errors import Locked, LogError, OutcomeUnknown, Sealed, StoreFull
 from antiphon.events.ids import Seq, SessionId
 from antiphon.events.segments.files import Files
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Ack, Expect, Lease
 from tests.events.drafts import audio, text
+from tests.events.stores import inline
 
 S = SessionId("s")
 
@@ -204,6 +206,76 @@ def test_closing_writes_what_is_queued(rig: Rig, tmp_path: Path) -> None:
     rig.deliver()
     assert len(rig.answers) == 13
     assert [stored.seq for stored in rig.log.read(S)] == list(range(13))
+
+
+def test_a_disk_that_blocks_for_200_ms_shows_other_sessions_late_and_never_out_of_order(rig: Rig) -> None:
+    leases = [rig.log.open(SessionId(f"s{n}"), expect=Expect.NEW, owner="the test")[0] for n in range(5)]
+    rig.write_takes = 0.2
+    rig.append()  # from here on nobody waits for the disk
+    rig.gate.clear()
+    given: list[tuple[str, int]] = []
+    for seq in range(10):
+        for lease in leases:
+            rig.log.append(lease, Seq(seq), [audio(seq)]).then(
+                lambda done, lease=lease: given.append((lease.session, done.result().first))  # type: ignore[misc]
+            )
+    assert given == []
+    assert rig.log.stats.backlog == 50
+    rig.gate.set()
+    rig.deliver()
+    assert given == [(lease.session, seq) for seq in range(10) for lease in leases]
+    for lease in leases:
+        assert [stored.seq for stored in rig.log.read(lease.session)] == list(range(10))
+
+
+def test_neither_a_seal_nor_a_release_waits_for_a_disk_that_stands_still(rig: Rig, tmp_path: Path) -> None:
+    ended, left = (
+        rig.log.open(SessionId(name), expect=Expect.NEW, owner="the test")[0] for name in ("ended", "left")
+    )
+    rig.log.append(ended, Seq(0), [audio(0)]).result()
+    rig.move_to_thread()
+    rig.gate.clear()
+    rig.append()
+    rig.log.seal(ended, "the end")
+    rig.log.release(left)
+    inline(tmp_path).open(left.session, expect=Expect.RESUME, owner="another")
+    with pytest.raises(Locked):
+        inline(tmp_path).open(ended.session, expect=Expect.RESUME, owner="another")
+    rig.gate.set()
+    assert rig.log.head(ended.session).sealed  # who asks here waits
+    assert isinstance(rig.log.append(ended, Seq(1), [text(1)]).error, Sealed)
+    assert rig.log.open(ended.session, expect=Expect.NEW, owner="the test")[0].incarnation == 1
+    rig.log.seal(ended, "again")
+    rig.deliver()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_seal_that_fails_after_all_leaves_the_log_for_the_next_opener(rig: Rig, code: int) -> None:
+    lease, _ = rig.log.open(SessionId("ended"), expect=Expect.NEW, owner="the test")
+    rig.log.append(lease, Seq(0), [audio(0)]).result()
+    rig.move_to_thread()
+    rig.fail = {len(rig.threads): code}
+    with structlog.testing.capture_logs() as said:
+        rig.log.seal(lease, "the end")
+        rig.deliver()
+    assert [entry["event"] for entry in said] == ["segments.not_sealed"]
+    rig.fail = {}
+    again, head = rig.log.open(lease.session, expect=Expect.RESUME, owner="the test")
+    assert (head.next_seq, head.sealed) == (1, False)
+    rig.log.seal(again, "the end")
+    rig.deliver()
+    assert rig.log.head(lease.session).sealed
+
+
+def test_closing_writes_a_seal_that_is_queued(rig: Rig, tmp_path: Path) -> None:
+    rig.move_to_thread()
+    rig.gate.clear()
+    rig.append()
+    rig.log.seal(rig.lease, "the end")
+    rig.gate.set()
+    rig.log.close()
+    rig.deliver()
+    assert inline(tmp_path).head(S).sealed
 
 
 def test_one_batch_is_one_write_of_frames_after_one_of_blobs(rig: Rig) -> None:

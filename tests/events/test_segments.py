@@ -5,25 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from antiphon.events.conformance.suite import LogSuite, StoreUnderTest
 from antiphon.events.errors import NoSuchSession, NotALog
 from antiphon.events.ids import SessionId
-from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect
-from tests.events.stores import Threaded, inline
-from tests.events.suite import LogSuite, StoreUnderTest
+from tests.events.stores import inline, on_a_slow_disk, on_disk
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[StoreUnderTest]:
-    logs = [inline(tmp_path)]
-
-    def another() -> SegmentLog:
-        logs.append(inline(tmp_path))
-        return logs[-1]
-
-    yield StoreUnderTest(logs[0], another, exclusive=True)
-    for log in logs:
-        log.close()
+    store = on_disk(str(tmp_path))
+    yield store
+    store.log.close()
 
 
 class TestSegmentLog(LogSuite):
@@ -35,16 +28,10 @@ class TestSegmentLogOnASlowDisk(LogSuite):
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[StoreUnderTest]:
-        stores = [Threaded(tmp_path)]
-
-        def another() -> SegmentLog:
-            stores.append(Threaded(tmp_path))
-            return stores[-1].log
-
-        yield StoreUnderTest(stores[0].log, another, exclusive=True, settle=stores[0].settle)
-        for store in stores:
-            store.settle()
-            store.log.close()
+        store = on_a_slow_disk(str(tmp_path))
+        yield store
+        store.settle()
+        store.log.close()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a\0b", "a b", "ä", "a\n", "x" * 129])

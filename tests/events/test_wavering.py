@@ -5,25 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.events.completion import Completion
+from antiphon.events.conformance.suite import LogSuite, StoreUnderTest
 from antiphon.events.errors import OutcomeUnknown, StoreFull
 from antiphon.events.ids import Seq, SessionId
 from antiphon.events.memory import MemoryLog
 from antiphon.events.store import Ack, Expect, Lease
 from antiphon.events.wavering import Fate, WaveringLog
 from tests.events.drafts import text
-from tests.events.suite import LogSuite, StoreUnderTest
 
 S = SessionId("s")
 
 
-@pytest.fixture
-def store() -> StoreUnderTest:
-    log = WaveringLog(MemoryLog(), lambda: Fate.LATE)
-    return StoreUnderTest(log, another=lambda: log, exclusive=False, settle=log.settle_all)
-
-
 class TestAlwaysLate(LogSuite):
-    pass
+    @pytest.fixture
+    def store(self) -> StoreUnderTest:
+        log = WaveringLog(MemoryLog(), lambda: Fate.LATE)
+        return StoreUnderTest(log, exclusive=False, settle=log.settle_all, another=lambda: log)
 
 
 def _open(*fates: Fate) -> tuple[WaveringLog, Lease]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from antiphon.events.errors import Corrupt
@@ -198,3 +200,22 @@ def test_however_long_a_call_is_no_more_than_a_moment_of_it_is_held(
     behind = [n * len(piece) * 2 - at for n, at in enumerate(read_at)]
     assert len(read_at) == 40
     assert max(behind) <= 2 * sound.WINDOW * 4
+
+
+@given(st.lists(st.tuples(st.integers(0, 3_000), st.integers(1, 48_000)), min_size=1, max_size=12))
+def test_however_the_users_audio_arrives_it_is_in_order_and_nothing_lies_on_another(
+    arrivals: list[tuple[int, int]],
+) -> None:
+    """Each piece lies where it arrived, or right behind the one before it."""
+    call, at = Call(MemoryLog()), 0
+    due = []
+    for later_ms, samples in arrivals:
+        at += later_ms
+        call.hear(at, bytes(2 * samples))
+        due.append(at * MS - samples)
+    placed = sound.place(call.log.read(call.session), call.session).user
+    end = 0
+    for piece, wanted in zip(placed, due, strict=True):
+        assert piece.start >= max(end, wanted - sound.JITTER)
+        assert piece.start in (end, wanted)
+        end = piece.start + piece.samples

@@ -1,0 +1,51 @@
+"""docs/logs.md speaks of commands and options that are there, and of all of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from antiphon.cli.log import log
+from antiphon.cli.serve import serve
+from antiphon.web.settings import load
+
+DOCS = (Path(__file__).resolve().parents[2] / "docs" / "logs.md").read_text("utf-8")
+RETENTION = ("--keep-audio", "--keep-events", "--max-data", "--no-audio-log", "--min-free")
+
+
+@pytest.mark.parametrize("name", sorted(log.commands))
+def test_every_command_is_described(name: str) -> None:
+    assert f"`antiphon log {name}`" in DOCS or f"$ antiphon log {name}" in DOCS, name
+
+
+def test_what_is_described_is_there() -> None:
+    named = set(re.findall(r"antiphon log ([a-z]+)", DOCS))
+    assert named <= log.commands.keys()
+    for name, options in re.findall(r"\$ antiphon log ([a-z]+)((?: (?!--data)\S+)*)", DOCS):
+        known = {option for one in log.commands[name].params for option in one.opts}
+        assert {one for one in options.split() if one.startswith("--")} <= known, name
+
+
+def test_the_settings_of_the_table_are_flags_variables_and_names_of_the_file(tmp_path: Path) -> None:
+    flags = {option for one in serve.params for option in one.opts}
+    for flag in RETENTION:
+        [row] = [line for line in DOCS.splitlines() if line.startswith(f"| `{flag}")]
+        _, _, variable, in_file, *_ = (cell.strip().strip("`") for cell in row.split("|"))
+        config = tmp_path / "antiphon.toml"
+        config.write_text(in_file)
+        name, _, value = variable.partition("=")
+        given = value or in_file.split('"')[1]
+        assert flag in flags
+        assert (
+            load(config, {}) == load(environment={name: given}) != load(environment={})
+            or flag == "--min-free"
+        )
+
+
+def test_help_ends_where_it_says() -> None:
+    assert isinstance(log, click.Group)
+    for code in ("0", "1", "2", "3", "130"):
+        assert re.search(rf"^\| {code} \|", DOCS, re.M), code

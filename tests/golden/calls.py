@@ -1,0 +1,120 @@
+"""Real calls to be kept: a real server, real sockets, and what a client may do in a minute."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import math
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from antiphon.actors.processes import loopback
+from tests.serving import RunningServer, running
+from tests.web.wire import Wire, wire
+
+QUESTION = Path(__file__).parents[2] / "bench/questions/01-what-is-the-capital-of-france.wav"
+
+Call = Callable[[RunningServer], Awaitable[None]]
+
+
+def tone(ms: int, hertz: int = 440) -> bytes:
+    turn = 2 * math.pi * hertz / 24_000
+    return array.array("h", [int(3_000 * math.sin(turn * n)) for n in range(24 * ms)]).tobytes()
+
+
+async def echo(server: RunningServer) -> None:
+    """Audio there and back, and something nobody understands."""
+    async with wire(server) as call:
+        await call.next("session.created")
+        for k in range(5):
+            await call.append(tone(80, 300 + 50 * k))
+            await call.next("response.output_audio.delta")
+        await call.send({"type": "nonsense"})
+        await call.next("error")
+
+
+async def scripted(server: RunningServer) -> None:
+    """Items, answers, a cancel, a truncation, refusals."""
+    async with wire(server) as call:
+        await call.manual()
+        await _say(call, "Hello there")
+        await call.send({"type": "response.create"})
+        frames = await call.until("response.done")
+        said = next(one for one in frames if one["type"] == "response.output_item.added")["item"]["id"]
+        await call.append(tone(200))
+        await call.send({"type": "input_audio_buffer.commit"})
+        committed = await call.next("input_audio_buffer.committed")
+        await call.send({"type": "response.create"})
+        await call.next("response.output_audio.delta")
+        await call.send({"type": "response.cancel"})
+        await call.next("response.done")
+        await call.send(
+            {"type": "conversation.item.truncate", "item_id": said, "content_index": 0, "audio_end_ms": 250}
+        )
+        await call.next("conversation.item.truncated")
+        await call.send({"type": "conversation.item.delete", "item_id": committed["item_id"]})
+        await call.next("conversation.item.deleted")
+        await call.send({"type": "conversation.item.delete", "item_id": "nobody", "event_id": "mine"})
+        await call.next("error")
+        await call.append(tone(120))
+        await call.send({"type": "input_audio_buffer.clear"})
+        await call.next("input_audio_buffer.cleared")
+        await call.send({"type": "response.create", "response": {"output_modalities": ["text"]}})
+        await call.next("response.done")
+
+
+async def killed(server: RunningServer) -> None:
+    """The serving process dies in the middle of an answer."""
+    async with wire(server) as call:
+        await call.manual()
+        await _say(call, "Speak")
+        await call.send({"type": "response.create"})
+        for _ in range(3):
+            await call.next("response.output_audio.delta")
+        os.kill(_serving_pid(server), signal.SIGKILL)
+
+
+def _serving_pid(server: RunningServer) -> int:
+    below = loopback.descendants(server.process.pid)
+    return next(pid for pid in below if "web.serve" in Path(f"/proc/{pid}/cmdline").read_text())
+
+
+async def spoken(server: RunningServer) -> None:
+    """A question that is heard, understood and answered by the embedded models."""
+    command = [
+        "say",
+        str(QUESTION),
+        "--url",
+        f"ws://127.0.0.1:{server.port}/v1/realtime",
+        "--output",
+        os.devnull,
+    ]
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "antiphon.cli", *command)
+    if await process.wait():
+        raise RuntimeError("the question was not answered")
+
+
+async def _say(call: Wire, text: str) -> None:
+    content = [{"type": "input_text", "text": text}]
+    item = {"type": "message", "role": "user", "content": content}
+    await call.send({"type": "conversation.item.create", "item": item})
+    await call.next("conversation.item.done")
+
+
+CALLS: Mapping[str, tuple[str, Call]] = {
+    "echo": ("echo", echo),
+    "scripted": ("scripted", scripted),
+    "killed": ("scripted", killed),
+    "spoken": ("cascade", spoken),
+}
+"""By name: the stage, and the call."""
+
+
+def record(name: str, data: Path) -> None:
+    """Make the call against a server that keeps its logs in `data`."""
+    stage, call = CALLS[name]
+    with running(data, stage=stage) as server:
+        asyncio.run(call(server))

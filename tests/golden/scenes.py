@@ -1,0 +1,105 @@
+"""Small conversations in which everything happens that can: between them, every event of the vocabulary.
+
+Acted out against the real core (tests/actors/session/given.py), so that each event stands where it belongs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antiphon.actors.session import commands as c
+from antiphon.events.ids import ItemId, Operation
+from antiphon.events.vocabulary import Item, ItemAdded, Part, TurnDetection
+from tests.actors.session.given import SILENCE, Talk, pcm
+
+
+def utterances() -> Talk:
+    """Spoken turns with a cascade: barge-in, truncation, failures, a stage that is lost."""
+    talk = Talk(session="utterances")
+    talk.do(c.RecordStage(stage="model", what="opened", engine="cascade"))
+    talk.do(c.RecordStage(stage="voice", what="opened", engine="silero"))
+    talk.do(c.Configure(instructions="Be brief.", turn_detection=None))
+    talk.do(c.Configure(turn_detection=TurnDetection()))
+    talk.utterance("what is the time")
+    talk.do(c.RecordRoute(route="intent:time", **_next(talk)))
+    talk.say("It is noon, ", 400)
+    talk.do(c.RecordMeasure(name="first_token_ms", value_ms=40, **_next(talk)))
+    talk.say("or nearly so.", 600)
+    talk.send(700)
+    talk.hear(300)  # the user breaks in
+    talk.do(_late(talk, Operation(talk.stored[-1].seq - 3)))
+    talk.hear(800, SILENCE)
+    talk.understand("stop")
+    talk.say("Very well.", 500)
+    talk.finish("length")
+    talk.send(500)
+    talk.wait(600)
+    _edit(talk)
+    talk.do(c.CreateResponse(instructions="Sing.", metadata={"why": "test"}, in_history=False))
+    talk.do(c.RecordFailure(code="engine_error", message="out of breath", **_next(talk)))
+    talk.do(c.RecordStage(stage="voice", what="refused", code="busy", message="no more"))
+    talk.do(c.RecordStage(stage="voice", what="released"))
+    talk.do(c.RecordStage(stage="model", what="lost", message="killed"))
+    return talk
+
+
+def _edit(talk: Talk) -> None:
+    """What a client may do to the conversation."""
+    talk.do(c.AcknowledgePlayback(response=talk.state.played[0].response, heard_ms=300))
+    talk.do(c.TruncateItem(item=talk.state.played[0].item, audio_end_ms=200))
+    item = Item(id=ItemId(""), role="user", content=(Part(kind="input_text", text="Hello there"),))
+    talk.do(c.AddItem(item=item))
+    talk.do(c.RemoveItem(item=talk.all(ItemAdded)[-1].item.id))
+    talk.refuses(c.RemoveItem(item=ItemId("nobody"), client_event="mine"))
+    talk.do(c.AppendAudio(pcm=pcm(120)))
+    talk.do(c.ClearInput())
+
+
+def continuously() -> Talk:
+    """A model that hears all the time and speaks when it wants; the client closes."""
+    talk = Talk(session="continuously", hears="continuously", detection=None, detects_voice=False)
+    talk.do(c.RecordStage(stage="model", what="opened", engine="echo"))
+    talk.do(c.AppendAudio(pcm=pcm(80)))
+    heard = Operation(talk.stored[-1].seq)
+    talk.do(c.RecordConsumed(last=True, operation=heard, index=0, epoch=0))
+    talk.do(c.AppendAudio(pcm=pcm(80)))
+    talk.do(
+        c.RecordSpeech(
+            text="hm", pcm=pcm(80), last=True, operation=Operation(talk.stored[-1].seq), index=0, epoch=0
+        )
+    )
+    talk.send(80)
+    talk.do(c.AppendAudio(pcm=pcm(200)))
+    talk.do(c.CommitInput())
+    talk.do(c.RecordFinish(why="done", last=True, operation=Operation(talk.stored[-1].seq), index=0, epoch=0))
+    talk.do(c.Detach(attachment=1, reason="closed", code=1000))
+    return talk
+
+
+def outside() -> Talk:
+    """Answers come from outside and must not be repeated; a writer dies in the middle of one."""
+    talk = Talk(session="outside", must_not_repeat=True, modalities=("text",))
+    talk.do(c.CreateResponse())
+    talk.say("Let me ")
+    talk.open_writer()
+    talk.do(c.CloseSession(reason="shutdown"))
+    return talk
+
+
+SCENES = (utterances, continuously, outside)
+
+
+def _next(talk: Talk) -> dict[str, Any]:
+    """The place of the next word of the answer under way."""
+    active = talk.active
+    return {
+        "operation": active.operation,
+        "index": active.next_index,
+        "epoch": talk.state.fence.epoch,
+        "last": False,
+    }
+
+
+def _late(talk: Talk, operation: Operation) -> c.RecordSpeech:
+    """Of an answer that was cut off: its epoch is over."""
+    return c.RecordSpeech(text="late", pcm=b"", last=False, operation=operation, index=9, epoch=0)
