@@ -36,6 +36,28 @@ async def echo(server: RunningServer) -> None:
         await call.next("error")
 
 
+async def duplex(server: RunningServer) -> None:
+    """The duplex dialect: audio there and back, acknowledged, and an orderly end."""
+    async with wire(server, "?duplex=1") as call:
+        await call.send({"type": "session.update", "session": {"extra_body": {"auto_response": True}}})
+        await call.next("session.updated")
+        await call.append(tone(200))
+        spoken = await call.next("response.output_audio.delta")
+        await call.send(
+            {
+                "type": "playback.ack",
+                "response_id": spoken["response_id"],
+                "played_ms": 100,
+                "event_id": "mine",
+            }
+        )
+        await call.next("playback.acknowledged")
+        await call.send({"type": "turn.signal", "event": "user_started"})
+        await call.next("turn.event")
+        await call.send({"type": "session.close"})
+        await call.next("session.closed")
+
+
 async def scripted(server: RunningServer) -> None:
     """Items, answers, a cancel, a truncation, refusals."""
     async with wire(server) as call:
@@ -106,6 +128,7 @@ async def _say(call: Wire, text: str) -> None:
 
 CALLS: Mapping[str, tuple[str, Call]] = {
     "echo": ("echo", echo),
+    "duplex": ("echo", duplex),
     "scripted": ("scripted", scripted),
     "killed": ("scripted", killed),
     "spoken": ("cascade", spoken),

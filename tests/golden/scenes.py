@@ -10,6 +10,7 @@ from typing import Any
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, Operation
 from antiphon.events.vocabulary import Item, ItemAdded, Part, TurnDetection
+from tests.actors.session.duplex import JPEG, Asked, InUnits
 from tests.actors.session.given import SILENCE, Talk, pcm
 
 
@@ -86,7 +87,40 @@ def outside() -> Talk:
     return talk
 
 
-SCENES = (utterances, continuously, outside)
+def in_units() -> Talk:
+    """A duplex model that hears in units: it listens, speaks, calls a function, ends its turn, is cut off."""
+    talk = InUnits(confirms_config=True)
+    talk.talk_for(1_200, images=(JPEG,))
+    talk.model_listens()
+    talk.do(c.Configure(instructions="Be brief."))
+    talk.do(c.RecordStage(stage="model", what="configured", generation=1))
+    talk.talk_for(1_000)
+    talk.model_says("Let me see. ", 600, last=False)
+    talk.do(c.RecordCall(call_id="call_1", name="look", arguments="{}", **talk.word(last=False)))
+    talk.model_ends_its_turn()
+    talk.unit_ends()
+    talk.send(600)
+    talk.do(c.ClearOutput())
+    talk.do(c.SignalTurn(event="user_started"), c.AcknowledgeEvents(attachment=1, through=1))
+    talk.talk_for(1_000)
+    talk.unit_fails()
+    talk.do(c.CloseSession(reason="client"))
+    return talk
+
+
+def overlapping() -> Talk:
+    """A duplex session whose model is asked: short words over an answer, and a question that waits."""
+    talk = Asked().speaking()
+    talk.talk_for(300)
+    talk.commit()
+    talk.talk_for(1_400)
+    talk.commit()
+    talk.finish()
+    talk.do(c.CloseSession(reason="client"))
+    return talk
+
+
+SCENES = (utterances, continuously, outside, in_units, overlapping)
 
 
 def _next(talk: Talk) -> dict[str, Any]:
