@@ -6,6 +6,7 @@ Install `antiphon[conformance]` where you run your tests, and give the suite you
     from antiphon.events.conformance.suite import LogSuite, StoreUnderTest
     from mystore import MyLog
 
+
     class TestMyLog(LogSuite):
         @pytest.fixture
         def store(self, tmp_path):

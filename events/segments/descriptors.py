@@ -1,13 +1,16 @@
-"""The open files of a store's writers: a bounded number, kept for those that were used lately.
+"""The open blob files of a store's writers: a bounded number, kept for those that write blobs often.
 
-A live session holds one descriptor for its lock. Its two files are opened when they are needed and stay open
-while there is room. When there is none, a clock hand goes round and closes the files of the first writer that
-was not used since it last passed. It passes over writers with batches under way: the writer thread may be
-about to write to their descriptors, and a number that has been closed may name another session's file by
-then. If all are such, a writer gets no place, and its files are opened for each write alone.
+A live session holds one descriptor, of its events file, which is its lock as well. Its blob file is opened
+when there is a blob to write, and stays open while there is room. When there is none, most newcomers are
+turned away and open their file for the one write. Sessions speak in turn, and if each took the place of
+another then none would ever find its file open; this way those that have a place keep it. So that places do
+not stay with sessions that have fallen silent, every fourth newcomer moves a clock hand on by one place, and
+gets that place if its holder was not used since the hand last passed. The hand passes over writers with
+batches under way: the writer thread may be about to write to their descriptors, and a number that has been
+closed may name another session's file by then.
 
-Two pairs are kept back: one for a session that is being opened, one for the writer thread. Everything here
-but `Handle.opened` belongs to the thread that owns the store.
+Two places are kept back: one for a session that is being opened, one for a write without a place. Everything
+here but `BlobFile.open` and `opened` belongs to the thread that owns the store.
 """
 
 from __future__ import annotations
@@ -18,123 +21,109 @@ import os
 import resource
 from collections.abc import Iterator, Sized
 
-from .layout import Life
+from .lock import WRITING
 
 LIMIT = 256
-"""Descriptors of events and blob files that one store keeps open; locks are not counted."""
+"""Descriptors of blob files that one store keeps open; those that are locks are not counted."""
 
-WRITING = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
-
-Pair = tuple[int, int]
-"""Descriptors of the events file and of the blob file."""
+_STEP = 4
+"""Newcomers to one step of the hand. It must go round slowly beside the turn of the sessions: with 1, a
+thousand of them in turn find next to none of their files open, with 4 as many as there are places."""
 
 
 class Descriptors:
     """The places of one store."""
 
     def __init__(self, limit: int = LIMIT) -> None:
-        self._places = max(1, limit // 2 - 2)
-        self._ring: list[Handle] = []
-        self._hand = 0
+        self._places = max(1, limit - 2)
+        self._ring: list[BlobFile] = []
+        self._hand = self._refused = 0
 
-    def admit(self, newcomer: Handle) -> bool:
-        """Give `newcomer` a place, if need be that of the first one that can do without."""
+    def admit(self, newcomer: BlobFile) -> bool:
+        """Give `newcomer` a place if there is one, or if the one at the hand can do without."""
         ring = self._ring
         if len(ring) < self._places:
             ring.append(newcomer)
             return True
-        for _ in range(2 * len(ring)):
-            place, self._hand = self._hand, (self._hand + 1) % len(ring)
-            handle = ring[place]
-            if handle.waiting:
-                continue
-            if handle.used:
-                handle.used = False
-                continue
-            handle.shut()
-            ring[place] = newcomer
-            return True
-        return False
+        self._refused += 1
+        if self._refused % _STEP:
+            return False
+        place, self._hand = self._hand, (self._hand + 1) % len(ring)
+        holder = ring[place]
+        if holder.used or holder.waiting:
+            holder.used = False
+            return False
+        holder.shut()
+        ring[place] = newcomer
+        return True
 
-    def remove(self, handle: Handle) -> None:
-        if handle in self._ring:
-            place = self._ring.index(handle)
+    def remove(self, file: BlobFile) -> None:
+        if file in self._ring:
+            place = self._ring.index(file)
             del self._ring[place]
             self._hand -= place < self._hand
             self._hand %= max(1, len(self._ring))
 
 
-class Handle:
-    """The two files of a life that is being written.
+class BlobFile:
+    """The blob file of a life that is being written.
 
-    `pair` is None while they are closed. `used` is set by `use` and cleared by the clock hand: while it is
+    `fd` is negative while it is closed. `used` is set by `use` and cleared by the clock hand: while it is
     set, there is no need to call `use` again. `waiting` is not empty while a write is under way.
     """
 
-    __slots__ = ("_descriptors", "_inodes", "_life", "pair", "used", "waiting")
+    __slots__ = ("_descriptors", "_inode", "_path", "fd", "used", "waiting")
 
-    def __init__(self, life: Life, pair: Pair, descriptors: Descriptors) -> None:
-        self._life, self._inodes, self._descriptors = life, _inodes(pair), descriptors
+    def __init__(self, path: str, fd: int, descriptors: Descriptors) -> None:
+        self._path, self._inode, self._descriptors = path, _inode(fd), descriptors
         self.waiting: Sized = ()
-        self.pair: Pair | None = pair
-        self.used = True
-        if not descriptors.admit(self):
-            self.used = False
+        self.fd = fd
+        self.used = descriptors.admit(self)
+        if not self.used:
             self.shut()
 
     def use(self) -> None:
-        """Have the files open if there is a place for them. If they cannot be opened, the write says so."""
-        if self.pair is None:
-            with contextlib.suppress(OSError):
-                pair = self._open()
-                if self._descriptors.admit(self):
-                    self.pair = pair
-                else:
-                    close_pair(pair)
-        self.used = self.pair is not None
+        """Have the file open if there is a place for it. If it cannot be opened, the write says so."""
+        if self.fd < 0 and self._descriptors.admit(self):
+            try:
+                self.fd = self.open()
+            except OSError:
+                self._descriptors.remove(self)
+        self.used = self.fd >= 0
+
+    def open(self) -> int:
+        """A descriptor for the caller to close. Never makes a file, and takes no other for it.
+
+        In any thread. Raises OSError.
+        """
+        fd = os.open(self._path, WRITING)
+        if _inode(fd) != self._inode:
+            os.close(fd)
+            raise OSError(errno.ESTALE, f"{self._path} is another file than before")
+        return fd
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Pair]:
-        """The files, opened for this purpose unless they are open. In any thread. Raises OSError."""
-        pair = self.pair
-        if pair is not None:
-            yield pair
+    def opened(self) -> Iterator[int]:
+        """The file, opened for this purpose unless it is open. In any thread. Raises OSError."""
+        if (fd := self.fd) >= 0:
+            yield fd
             return
-        pair = self._open()
+        fd = self.open()
         try:
-            yield pair
+            yield fd
         finally:
-            close_pair(pair)
+            os.close(fd)
 
     def shut(self) -> None:
-        """Close the files, and keep or lose the place as the caller decides."""
-        if (pair := self.pair) is not None:
-            self.pair = None
-            close_pair(pair)
+        """Close the file, and keep or lose the place as the caller decides."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
 
     def close(self) -> None:
-        """Close the files for good."""
+        """Close the file for good."""
         self._descriptors.remove(self)
         self.shut()
-
-    def _open(self) -> Pair:
-        """Never makes a file, and takes no other for it."""
-        pair = open_pair(self._life)
-        if _inodes(pair) != self._inodes:
-            close_pair(pair)
-            raise OSError(errno.ESTALE, f"{self._life.directory} holds other files than before")
-        return pair
-
-
-def open_pair(life: Life, *, create: bool = False) -> Pair:
-    """Both files, for appending. Raises FileNotFoundError, unless told to create them."""
-    flags = WRITING | (os.O_CREAT if create else 0)
-    blobs = os.open(life.audio, flags, 0o600)
-    try:
-        return os.open(life.events, flags, 0o600), blobs
-    except BaseException:
-        os.close(blobs)
-        raise
 
 
 def raise_descriptor_limit() -> tuple[int, int]:
@@ -145,10 +134,6 @@ def raise_descriptor_limit() -> tuple[int, int]:
     return before, resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def _inodes(pair: Pair) -> tuple[tuple[int, int], ...]:
-    return tuple((found.st_dev, found.st_ino) for found in map(os.fstat, pair))
-
-
-def close_pair(pair: Pair) -> None:
-    for fd in pair:
-        os.close(fd)
+def _inode(fd: int) -> tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino

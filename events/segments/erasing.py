@@ -37,14 +37,14 @@ def erase(layout: Layout, session: SessionId, scope: Scope, incarnation: int | N
     if not lives and not erased:
         raise NoSuchSession(session)
     for life in reversed(lives):  # only the youngest can have a writer
-        with locked(life.lock, session):
+        with locked(life):
             erase_audio(life, files)
         if scope is Scope.AUDIO:
             _seal(life, files)
             continue
         with contextlib.suppress(StoreFull):
             _seal(life, files)
-        with locked(life.lock, session):
+        with locked(life):
             _erase_events(life)
 
 
@@ -54,9 +54,10 @@ def _seal(life: Life, files: Files) -> None:
         with Reader(life) as reader:
             if reader.head()[1]:
                 return
-        lock = Lock.take(life.lock, life.session)
+        # Read-only, if it has lost its seal; nobody takes it for a life to be written, with its audio gone.
+        os.chmod(life.events, 0o600)
+        lock = Lock.take(life)
         try:
-            os.chmod(life.events, 0o600)  # it is read-only if it has lost its seal
             writer = open_files(life, lock, Expect.RESUME, "an erasure", files, Descriptors())
         except BaseException as error:
             lock.drop()
@@ -109,6 +110,6 @@ def _erase_events(life: Life) -> None:
     os.close(os.open(life.erased, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     sync_directory(session)
     os.unlink(life.events)
-    # The lock goes too: who waits for it finds the mark (opening.py).
+    # Its lock is worth nothing from here on: who gets it sees that the file is not there (lock.py).
     shutil.rmtree(life.directory)
     sync_directory(session)

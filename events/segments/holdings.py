@@ -50,7 +50,7 @@ def _holding(life: Life) -> Holding:
         last_written_ns=events.st_mtime_ns,
         events_bytes=events.st_size + sum(_size(f"{folder}/events.log") for folder in damaged),
         audio_bytes=_size(life.audio) + damaged_audio,
-        live=not sealed and is_held(life.lock),
+        live=not sealed and is_held(life),
         sealed=sealed,
         erased=erased and not damaged_audio,
     )

@@ -2,15 +2,15 @@
 
     STORE                                     format of the store and its id
     sessions/<2 hex>/<session>/<incarnation>/
-        events.log                            header and frames (frame.py)
+        events.log                            header and frames (frame.py); locked by its writer (lock.py)
         audio.blob                            payloads that events refer to (audio.py)
-        LOCK                                  who writes, and the writer epoch (lock.py)
+        LOCK                                  who wrote last, and the last writer epoch (record.py)
         damaged-<n>/                          both files as they were before a salvage (salvage.py)
     sessions/<2 hex>/<session>/<incarnation>.erased
                                               that life was erased; empty, its time is when
     incoming/<random>/                        an import on its way, locked while somebody works at it
 
-A life of a session exists once its events.log has a whole header, which is the last file to be made.
+A life of a session exists once its events.log has a whole header, which is the last to be written.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Life(Struct, frozen=True):
         return f"{self.directory}/audio.blob"
 
     @property
-    def lock(self) -> str:
+    def record(self) -> str:
         return f"{self.directory}/LOCK"
 
     @property

@@ -39,8 +39,8 @@ _log = structlog.get_logger()
 
 
 class SegmentLog:
-    """Implements `Log` (store.py) on files. A live session keeps one descriptor for its lock; at most
-    `descriptors.LIMIT` more are open, for the files that were used lately.
+    """Implements `Log` (store.py) on files. A live session keeps one descriptor: its events
+    file, which is its lock too. At most `descriptors.LIMIT` more are open, of blob files often written to.
 
     `deliver` brings answers from the writer thread to the owning thread. `slow_limit` slow writes within ten
     seconds start that thread (lane.py). Without `keep_audio` a life's audio is erased when it is sealed, or

@@ -108,7 +108,7 @@ def import_life(layout: Layout, container: Container, files: Files) -> Life:
     with full_disk(f"importing session {life.session}"), layout.incoming() as folder:
         writer_epoch, sealed = _write_aside(unpacking, folder, files)
         os.makedirs(life.directory, mode=0o700, exist_ok=True)
-        lock = Lock.take(life.lock, life.session)
+        lock = Lock.take(life, create=True)
         try:
             _refuse_existing(layout, life)
             lock.remember(writer_epoch, files)

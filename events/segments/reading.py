@@ -11,9 +11,8 @@ from ..envelope import BlobRef, Stored
 from ..errors import Corrupt, Erased
 from ..ids import Seq
 from ..store import CaughtUp, Head, SealedMark
-from . import audio
+from . import audio, record
 from .layout import Life
-from .lock import last_epoch
 from .reader import Reader
 
 FOLLOW_WINDOW = 1 << 16
@@ -29,7 +28,7 @@ def head(life: Life) -> Head:
     return Head(
         life.session,
         life.incarnation,
-        last_epoch(life.lock),
+        record.read(life.record).writer_epoch,
         Seq(next_seq),
         audio_bytes=0 if erased or audio_end == sys.maxsize else audio_end,
         sealed=sealed or erased,

@@ -76,7 +76,7 @@ def repair(layout: Layout, life: Life, files: Files = Files()) -> Damage | None:
     Raises Locked, StoreFull; NotALog when there is nothing to salvage. A crash in between leaves the damaged
     life or the salvaged one.
     """
-    with full_disk(f"salvaging session {life.session}"), locked(life.lock, life.session):
+    with full_disk(f"salvaging session {life.session}"), locked(life):
         damage = examine(life)
         if damage is None:
             return None

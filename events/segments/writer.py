@@ -20,7 +20,7 @@ from ..ids import Seq
 from ..store import Ack, Head, Lease
 from . import audio
 from .batch import Batch, encode_batch, seal_batch
-from .descriptors import Handle, Pair
+from .descriptors import BlobFile
 from .files import Files, as_log_error, write_rest
 from .frame import FRAME_SIZE, frame_at
 from .lock import Lock
@@ -31,16 +31,17 @@ class Writer:
     """Holds the lock until it has sealed or ended, or is dead after an unknown outcome."""
 
     def __init__(
-        self, lease: Lease, lock: Lock, found: Found, handle: Handle, *, seed: int, files: Files
+        self, lease: Lease, lock: Lock, found: Found, blobs: BlobFile, *, seed: int, files: Files
     ) -> None:
         self.lease = lease
         self.dead = self._sealing = False
-        self._lock, self._handle, self._seed, self._files = lock, handle, seed, files
+        self._lock, self._blobs = lock, blobs
+        self._seed, self._files = seed, files
         self._open = True
         self._next, self._events_end, self._audio_end = found.next_seq, found.events_end, found.audio_end
         self._recent = deque(found.recent, maxlen=REMEMBERED)
         self._pending: deque[Batch] = deque()
-        handle.waiting = self._pending
+        blobs.waiting = self._pending
         self._failed = False
         """Set where writes happen: nothing more may be written until `settle` has seen the failure."""
 
@@ -61,8 +62,8 @@ class Writer:
             batch = encode_batch(drafts, expected, self._events_end, self._audio_end, self._seed)
         except TooLarge as error:
             return Completion.failed(error)
-        if not self._handle.used:
-            self._handle.use()
+        if not self._blobs.used and batch.payloads:
+            self._blobs.use()
         self._next += batch.count
         self._events_end += len(batch.frames)
         self._audio_end += len(batch.payloads)
@@ -73,8 +74,6 @@ class Writer:
         """The last thing to be written, behind everything taken. Raises OutcomeUnknown."""
         if self.dead or self._failed:
             raise OutcomeUnknown(f"session {self.lease.session}: an earlier append is in doubt")
-        if not self._handle.used:
-            self._handle.use()
         batch = seal_batch(reason, self._next, self._events_end, self._audio_end, self._seed)
         self._pending.append(batch)
         self._sealing = True
@@ -111,7 +110,7 @@ class Writer:
         )
 
     def read_blob(self, ref: BlobRef) -> bytes:
-        with self._handle.opened() as (_, blobs):
+        with self._blobs.opened() as blobs:
             return audio.read(blobs, ref, path=f"{self.lease.session}/audio.blob")
 
     @property
@@ -124,33 +123,34 @@ class Writer:
         return bool(self._pending)
 
     def unlock(self) -> None:
-        """Nothing more will be written. In whichever thread wrote the last of it."""
+        """Nothing more will be written, and the events file is closed. In the thread that wrote the last."""
         self._lock.drop()
 
     def close(self) -> None:
-        """Unlock and let go of the files. Repeating is harmless."""
+        """Unlock and let go of both files. Repeating is harmless."""
         if self._open:
             self._open = False
-            self._handle.close()
+            self._blobs.close()
             self._lock.drop()
 
     def forget(self) -> None:
         """In a forked child: let go of everything without disturbing the parent, whose writer this is."""
         if self._open:
             self._open = False
-            self._handle.close()
+            self._blobs.close()
             self._lock.forget()
 
     # --- in the thread that writes
 
-    def write(self, batch: Batch, pair: Pair | None = None) -> LogError | None:
+    def write(self, batch: Batch, blobs: int = -1) -> LogError | None:
+        """`blobs`: a descriptor of the blob file, if the one that is kept open is not to be used."""
         if self._failed:
             return OutcomeUnknown(f"session {self.lease.session}: an earlier append failed")
-        if pair is None and (pair := self._handle.pair) is None:
+        frames, payloads = batch.frames, batch.payloads
+        if payloads and blobs < 0 and (blobs := self._blobs.fd) < 0:
             return self._write_apart(batch)
-        events, blobs = pair
         try:
-            write, frames, payloads = self._files.write, batch.frames, batch.payloads
+            write, events = self._files.write, self._lock.events
             if payloads and (written := write(blobs, payloads)) < len(payloads):
                 write_rest(self._files, blobs, payloads, written)
             if (written := write(events, frames)) < len(frames):
@@ -158,22 +158,26 @@ class Writer:
         except OSError as problem:
             self._failed = True
             error = as_log_error(problem, f"session {self.lease.session}")
-            return error if isinstance(error, OutcomeUnknown) else self._undo(batch, pair, error)
+            return error if isinstance(error, OutcomeUnknown) else self._undo(batch, blobs, error)
         return None
 
     def _write_apart(self, batch: Batch) -> LogError | None:
-        """There was no place to keep the files open, or they could not be opened."""
+        """There was no place to keep the blob file open, or it could not be opened."""
         try:
-            with self._handle.opened() as pair:
-                return self.write(batch, pair)
+            blobs = self._blobs.open()
         except OSError as problem:
             self._failed = True
             return as_log_error(problem, f"session {self.lease.session}")
-
-    def _undo(self, batch: Batch, pair: Pair, error: LogError) -> LogError:
         try:
-            self._files.truncate(pair[0], batch.events_at)
-            self._files.truncate(pair[1], batch.audio_at)
+            return self.write(batch, blobs)
+        finally:
+            os.close(blobs)
+
+    def _undo(self, batch: Batch, blobs: int, error: LogError) -> LogError:
+        try:
+            self._files.truncate(self._lock.events, batch.events_at)
+            if batch.payloads:
+                self._files.truncate(blobs, batch.audio_at)
         except OSError as problem:
             return OutcomeUnknown(f"session {self.lease.session}: {error}, and undoing it failed: {problem}")
         return error
@@ -192,8 +196,7 @@ class Writer:
         return None
 
     def _stored_before(self, place: Place, drafts: Sequence[Draft]) -> Completion[Ack] | None:
-        with self._handle.opened() as (events, _):
-            stored = os.pread(events, place.size, place.offset)
+        stored = os.pread(self._lock.events, place.size, place.offset)
         offsets = [ref.offset for ref in _blobs_in(stored, self._seed) if ref is not None]
         audio_at = offsets[0] if offsets else audio.START
         again = encode_batch(drafts, place.first, place.offset, audio_at, self._seed)

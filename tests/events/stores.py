@@ -76,7 +76,7 @@ def on_a_slow_disk(root: str) -> StoreUnderTest:
 
 
 def most_descriptors(sessions: int) -> int:
-    """A lock for each, and what the store keeps open for those that write."""
+    """One for each, and what the store keeps open for those that write blobs."""
     return sessions + LIMIT
 
 

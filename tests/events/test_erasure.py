@@ -314,7 +314,7 @@ def test_who_looks_whether_a_life_is_live_does_not_refuse_its_writer(
 ) -> None:
     """The look takes the lock for two system calls; a writer that comes between them waits for the second."""
     log.release(speak(log))
-    looking = os.open(life_file(tmp_path, "LOCK"), os.O_RDONLY)
+    looking = os.open(life_file(tmp_path, "events.log"), os.O_RDONLY)
     fcntl.flock(looking, fcntl.LOCK_SH)
     refusals, flock = 0, fcntl.flock
 

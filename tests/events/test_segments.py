@@ -56,7 +56,7 @@ def test_nothing_stays_open_after_release_and_seal(store: StoreUnderTest) -> Non
 
     before = descriptors()
     leases = [store.open(SessionId(f"s{n}"))[0] for n in range(10)]
-    assert descriptors() == before + 30
+    assert descriptors() == before + 20
     for lease in leases[:5]:
         store.log.seal(lease, "done")
     for lease in leases[5:]:
