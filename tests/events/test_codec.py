@@ -32,7 +32,9 @@ def example(type_: Any) -> Any:
         return (example(inner[0]),) * 2
     if get_origin(type_) is dict:
         return {example(inner[0]): example(inner[1])}
-    return {int: 2**40, str: "größer\0", bytes: b"\0\xff", float: 0.1, bool: True, Any: [None, {"a": 1}]}[type_]
+    return {int: 2**40, str: "größer\0", bytes: b"\0\xff", float: 0.1, bool: True, Any: [None, {"a": 1}]}[
+        type_
+    ]
 
 
 @pytest.mark.parametrize("type_", EVENT_TYPES)
