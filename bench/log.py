@@ -137,7 +137,7 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) ->
         table.add_column(name, justify="right" if place else "left", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    Console(width=110).print(table)
+    Console(width=120).print(table)
 
 
 def show_speeds(title: str, speeds: dict[str, list[Speed]]) -> None:
@@ -169,17 +169,9 @@ def show_replays(replays: dict[str, list[Replay]]) -> None:
             ratio = "" if contender is OURS else f"{_ratio(ours, rounds, member):.1f}"
             row += [f"{_median(rounds, member):,.0f}", ratio]
         rows.append([*row, f"{_median(rounds, 'overhead_bytes'):,.0f}"])
-    columns = (
-        "store",
-        "events/s",
-        "ours x",
-        "cold",
-        "ours x",
-        "with audio",
-        "ours x",
-        "B/event over typed body",
-    )
-    _table(f"A session of {REPLAYED:,} events: read again, and what it takes on the disk", columns, rows)
+    columns = ("store", "events/s", "ours x", "cold", "ours x", "with audio", "ours x", "B/event")
+    title = f"A session of {REPLAYED:,} events: read again, and bytes on the disk beyond the typed bodies"
+    _table(title, columns, rows)
 
 
 def targets(results: Results) -> list[Target]:
