@@ -114,7 +114,8 @@ def record_failure(state: Session, command: RecordFailure, at: Moment) -> list[E
         message=command.message,
         retryable=command.retryable,
     )
-    recognising = any(r.operation == command.operation for r in state.input.recognitions)
+    known = state.input.recognitions
+    recognising = any(r.operation == command.operation and r.text is None for r in known)
     if active is not None and active.operation == command.operation:
         failed = ResponseEnded(
             response=active.response, outcome="failed", reason=command.code, message=command.message
@@ -123,8 +124,8 @@ def record_failure(state: Session, command: RecordFailure, at: Moment) -> list[E
             outside = EffectFailed(operation=command.operation, code=command.code, message=command.message)
             return [refused, outside, failed]
         return [refused, failed]
-    known = recognising or _is_ending(state, command) or is_input(state, command.operation)
-    return [refused] if known else []
+    owed = recognising or _is_ending(state, command) or is_input(state, command.operation)
+    return [refused] if owed else []
 
 
 def _is_ending(state: Session, word: StageWord) -> bool:

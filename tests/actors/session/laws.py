@@ -164,7 +164,13 @@ def check_units(log: Sequence[Stored]) -> None:
                     refused = asked if had_input and freed < operation else None
             case v.InputAppended() | v.ResponseCreated():
                 broken = False
-            case v.InputCleared() | v.ResponseEnded() | v.InputCommitted() | v.SessionConfigured():
+            case (
+                v.InputCleared()
+                | v.ResponseEnded()
+                | v.InputCommitted()
+                | v.ItemRemoved()
+                | v.SessionConfigured()
+            ):
                 freed, refused = seq, None  # what was rolled back need not be given any more
             case v.UnitSubmitted(work="unit", from_sample=start, until_sample=until, silence=silence):
                 assert not broken, "a unit behind one that failed"

@@ -256,3 +256,15 @@ def test_items_of_the_client_are_part_of_what_the_model_sees_in_their_place() ->
     assert talk.conversation == [("system", "Be kind."), ("user", "First."), ("user", "Hi.")]
     talk.do(c.RemoveItem(item=ItemId("b")), c.AddItem(item=before, previous=None))
     assert talk.conversation == [("user", "First."), ("system", "Be kind."), ("user", "Hi.")]
+
+
+def test_a_recognition_that_was_answered_cannot_fail_any_more() -> None:
+    talk = Talk()
+    talk.hear(400)
+    talk.hear(256, SILENCE)
+    [recognition] = talk.state.input.recognitions
+    talk.understand("hello")
+    word = {"operation": recognition.operation, "index": 1, "epoch": 0, "last": True}
+    assert talk.do(c.RecordFailure(code="busy", message="later", **word)) == []
+    talk.hear(400, SILENCE)
+    assert talk.conversation == [("user", "hello")]
