@@ -2,7 +2,7 @@
 
     python examples/duplex.py question.wav answer.wav [ws://127.0.0.1:8765/v1/realtime?duplex=1]
 
-Needs `pip install websockets`. The recording is mono with 16 bits, at any rate from 8 to 48 kHz.
+Needs `pip install websockets`. The recording is mono with 16 bits, at any rate from 8 to 192 kHz.
 """
 
 import asyncio
@@ -48,7 +48,8 @@ async def converse(socket: ClientConnection, recording: wave.Wave_read) -> bytes
             print(event["delta"], end="", flush=True)
         elif event["type"] == "response.output_audio.delta":
             heard += base64.b64decode(event["delta"])
-            # A player says what it has played: the history is what was heard.
+            # The history is what was heard. This client plays nothing and counts what arrives as played;
+            # a player would say what it has really played.
             played = event["metadata"]["audio_duration_ms"]
             await send(socket, "playback.ack", response_id=event["response_id"], played_ms=played)
         elif event["type"] == "response.listen":

@@ -1,4 +1,7 @@
-"""Type to the server through the official `openai` SDK and save what it says. See README.md."""
+"""Type to the server through the official `openai` SDK and save what it says in hello.wav.
+
+Needs `pip install 'openai[realtime]'`. See README.md.
+"""
 
 import asyncio
 import base64
