@@ -114,6 +114,12 @@ CASES: list[tuple[str, dict[str, Any] | str | bytes, str, str | None]] = [
         "session.temperature",
     ),
     (
+        "a number no float holds, of what is only shown back",
+        '{"type":"session.update","session":{"tracing":{"a":1e999}}}',
+        "invalid_value",
+        "session.[...][...]",
+    ),
+    (
         "a temperature below zero",
         {"type": "session.update", "session": {"temperature": -1.5}, "event_id": "e"},
         "invalid_value",

@@ -29,7 +29,7 @@ EAGER_SILENCE_MS = {"low": 800, "medium": 500, "auto": 500, "high": 300}
 def configure(raw: msgspec.Raw, client_event: str | None) -> Configure:
     """Raises Undecodable; then nothing of the update counts."""
     session = decode(raw, f.Session, "session", client_event)
-    echo = _echo(msgspec.json.decode(raw), client_event)
+    echo = _echo(decode(raw, dict[str, Any], "session", client_event), client_event)
     audio = session.audio or f.Audio()
     audio_in, audio_out = audio.input or f.AudioIn(), audio.output or f.AudioOut()
     _check_format(audio_in.format, "session.audio.input.format", client_event)
@@ -43,6 +43,8 @@ def configure(raw: msgspec.Raw, client_event: str | None) -> Configure:
         transcription=UNSET if audio_in.transcription is UNSET else audio_in.transcription is not None,
         max_output_tokens=tokens(session.max_output_tokens, "session", client_event),
         temperature=session.temperature,
+        tools=() if session.tools is None else session.tools,
+        tool_choice="auto" if session.tool_choice is None else session.tool_choice,
         echo=echo,
     )
 
