@@ -358,9 +358,10 @@ def test_whether_it_is_speech_says_the_first_who_judged_and_else_its_loudness(
     assert command.speech is speech
 
 
-def test_how_loud_silence_is_a_session_may_say() -> None:
-    [command] = read(append(audio=LOUD, sample_rate_hz=24_000), Config(echo={"overlap_silence_rms": 0.5}))
-    assert command.speech is False
+@pytest.mark.parametrize(("said", "speech"), [(0.5, False), (0.0, True), (None, True)])
+def test_how_loud_silence_is_a_session_may_say(said: float | None, speech: bool) -> None:
+    [command] = read(append(audio=LOUD, sample_rate_hz=24_000), Config(echo={"overlap_silence_rms": said}))
+    assert command.speech is speech
 
 
 @pytest.mark.parametrize(

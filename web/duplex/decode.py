@@ -138,7 +138,9 @@ class DuplexDecoder:
 
     def _threshold(self, frame: f.Append) -> float:
         said = None if frame.vad is None else frame.vad.silence_rms
-        return float(said if said is not None else self._seen.echo.get("overlap_silence_rms", SILENCE_RMS))
+        if said is None:
+            said = self._seen.echo.get("overlap_silence_rms")
+        return SILENCE_RMS if said is None else float(said)
 
     # --- everything else ----------------------------------------------------------------------------------
 
