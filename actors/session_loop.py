@@ -106,7 +106,7 @@ class SessionLoop:
         """Open anew; publish what was not; decide again what did not land.
 
         The new writer's first event asks again what is outstanding. A command whose facts are `too_large`
-        for the log is refused instead of being decided again.
+        for the log is refused instead of being decided again; where it is the opening, there is no session.
         """
         self._recovering = True
         lost: list[Asked] = []
@@ -126,10 +126,17 @@ class SessionLoop:
         self._recovering = False
         for asked in lost:
             if asked is too_large:
-                self._refuse(asked, refusals.TooLarge("this is too large to be kept"))
+                self._too_large(asked)
             elif not isinstance(asked.command, commands.OpenWriter):
                 self._do(asked)
         self._seal_if_over()
+
+    def _too_large(self, asked: Asked) -> None:
+        refusal = refusals.TooLarge("this is too large to be kept")
+        if isinstance(asked.command, commands.OpenSession):
+            self.give_up(refusal.code, refusal.message)
+        else:
+            self._refuse(asked, refusal)
 
     def give_up(self, code: str, message: str) -> None:
         """The session cannot go on here. Its log stays as it is; clients are told outside of it."""

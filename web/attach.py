@@ -37,6 +37,7 @@ CLOSE_CODES = {
     "stage_lost": 1012,
     "stage_failed": 1008,
     "too_many_errors": 1008,
+    "event_too_large": 1008,
     "shutdown": 1001,
 }
 """Why a session ended -> the close code. SDKs reconnect on 1001, 1011, 1012, 1013, never on 1000 or 1008."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import re
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from antiphon.media.pcm import to_pcm
 from antiphon.replay.verify import verify
 from antiphon.web.duplex import opening
 from antiphon.web.duplex.opening import begin
+from antiphon.web.intake import INLINE, READERS
 from antiphon.web.realtime.undecodable import Undecodable
 from tests.projections.duplex_laws import check
 from tests.serving import RunningServer, running
@@ -158,6 +161,7 @@ FIRST = [
         {"type": "session.update", "session": {"turn_detection": {"type": "none"}}},
         "unsupported_turn_detection",
     ),
+    ({"type": "session.update", "session": {"instructions": "x" * 2_000_000}}, "event_too_large"),
 ]
 
 
@@ -173,6 +177,29 @@ async def test_a_first_message_that_cannot_be_used_ends_the_connection_after_one
         with pytest.raises(ConnectionClosed):
             await client.next()
         assert client.socket.close_code == 1008
+
+
+async def test_a_large_first_message_is_read_while_others_are_served() -> None:
+    async def opened(size: int) -> str:
+        async def receive() -> dict[str, Any]:
+            session = {"instructions": "x" * size}
+            return {
+                "type": "websocket.receive",
+                "text": json.dumps({"type": "session.update", "session": session}),
+            }
+
+        return (await begin({}, receive, lambda: ABLE, "")).config.instructions
+
+    busy = threading.Event()
+    threads = [READERS.submit(busy.wait) for _ in range(2)]
+    try:
+        large, small = asyncio.create_task(opened(INLINE)), asyncio.create_task(opened(1))
+        assert await small == "x"
+        assert not large.done()
+    finally:
+        busy.set()
+    assert await large == "x" * INLINE
+    assert all(thread.result() for thread in threads)
 
 
 async def test_who_says_nothing_at_all_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

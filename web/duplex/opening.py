@@ -24,6 +24,7 @@ from antiphon.events.ids import SessionId
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config, ConfigProposed, Overlap, SessionConfigured
 from antiphon.web.dialect import Beginning, Left, Receive
+from antiphon.web.intake import INLINE, READERS
 from antiphon.web.realtime.undecodable import Undecodable
 
 from . import frames as f
@@ -51,6 +52,13 @@ async def begin(
     text = await _first_message(receive)
     able = abilities()  # who speaks first is answered, also where nothing can be opened
     usual = usual_config(able, model)
+    if len(text) <= INLINE:
+        return _beginning(text, able, usual)
+    return await asyncio.get_running_loop().run_in_executor(READERS, _beginning, text, able, usual)
+
+
+def _beginning(text: str, able: Abilities, usual: Config) -> Beginning:
+    """What the first message opens. Raises Undecodable, Refused."""
     frame = DuplexDecoder(lambda: usual).parse(text)
     match frame:
         case f.SessionUpdate(session=session):
