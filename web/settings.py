@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from antiphon.actors.stages.registry import engines, is_known
+from antiphon.actors.stages.registry import VOICE, engines, is_known, models
 from antiphon.events.retention import Policy
 
 from . import quantities
@@ -126,8 +126,8 @@ def load(
     unknown = sorted(name for name in settings.stages if not is_known(name))
     if unknown:
         raise SettingsError(f"settings: there is no [stage.{unknown[0]}]; there are {', '.join(engines())}")
-    if not is_known(settings.stage):
-        raise SettingsError(f"settings: there is no stage {settings.stage}; there are {', '.join(engines())}")
+    if settings.stage == VOICE or not is_known(settings.stage):
+        raise SettingsError(f"settings: there is no stage {settings.stage}; there are {', '.join(models())}")
     if settings.host not in LOOPBACK and not settings.keys:
         raise SettingsError(
             f"host {settings.host} is reachable from outside: set at least one API key (ANTIPHON_KEYS) first"

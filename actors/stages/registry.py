@@ -15,10 +15,11 @@ from typing import Any
 from antiphon.actors.stages.contract import Engine, EngineRefused
 
 GROUP = "antiphon.stages"
+VOICE = "vad"
 ENGINES: dict[str, str] = {
     "echo": "antiphon.actors.stages.echo.engine:EchoEngine",
     "scripted": "antiphon.actors.stages.scripted.engine:ScriptedEngine",
-    "vad": "antiphon.actors.stages.vad.engine:VadEngine",
+    VOICE: "antiphon.actors.stages.vad.engine:VadEngine",
     "chat": "antiphon.actors.stages.chat_backend.engine:ChatEngine",
     "cascade": "antiphon.actors.stages.cascade.engine:CascadeEngine",
 }
@@ -29,6 +30,11 @@ def engines() -> dict[str, str]:
     from importlib.metadata import entry_points  # it takes its time, and is needed for others' engines only
 
     return {point.name: point.value for point in entry_points(group=GROUP)} | ENGINES
+
+
+def models() -> list[str]:
+    """Those that can be a model stage; ours that only detect voices cannot."""
+    return [name for name in engines() if name != VOICE]
 
 
 def is_known(name: str) -> bool:

@@ -157,6 +157,24 @@ class TranscriptDone(InPart, frozen=True, kw_only=True, tag="response.output_aud
     transcript: str
 
 
+class OfCall(Frame, frozen=True, kw_only=True):
+    """Base of frames about a function call's arguments."""
+
+    response_id: str
+    item_id: str
+    output_index: int
+    call_id: str
+
+
+class ArgumentsDelta(OfCall, frozen=True, kw_only=True, tag="response.function_call_arguments.delta"):
+    delta: str
+
+
+class ArgumentsDone(OfCall, frozen=True, kw_only=True, tag="response.function_call_arguments.done"):
+    name: str
+    arguments: str
+
+
 class TextDelta(InPart, frozen=True, kw_only=True, tag="response.output_text.delta"):
     delta: str
 

@@ -31,11 +31,16 @@ def _status(frame: f.ResponseDone, stored: Stored) -> bytes:
     return str(frame.response["status"]).encode()
 
 
+def _call(frame: f.ArgumentsDone, stored: Stored) -> bytes:
+    return f"{frame.name}({frame.arguments})".encode()
+
+
 MEANINGS: dict[type[f.Frame], Callable[[Any, Stored], bytes]] = {
     f.AudioDelta: _audio,
     f.TranscriptDelta: _delta,
     f.TextDelta: _delta,
     f.Transcribed: _transcript,
+    f.ArgumentsDone: _call,
     f.ResponseDone: _status,
 }
 

@@ -44,6 +44,8 @@ class Speaking(Struct, frozen=True):
 
     created: v.ResponseCreated
     played: Played
+    calls: tuple[Json, ...] = ()
+    """Function calls of the response, as items."""
 
     @property
     def audio(self) -> bool:
@@ -218,6 +220,28 @@ def _audio(view: View, stored: Stored, event: v.AudioSpoken) -> tuple[View, Fram
     return view, [f.AudioDelta(event_id=event_id(stored, 0), response_id=event.response, item_id=item)]
 
 
+def _called(view: View, stored: Stored, event: v.ToolCalled) -> tuple[View, Frames]:
+    """A function call: an item of its own in the response, whole at once."""
+    speaking = view.speaking
+    if speaking is None or speaking.created.response != event.response:
+        return view, []
+    index = 1 + len(speaking.calls)
+    call = v.Item(id=event.item, kind="function_call", call_id=event.call_id, name=event.name, arguments="")
+    begun = items.item(call, "in_progress")
+    done = items.item(replace(call, arguments=event.arguments))
+    where: Json = {"response_id": event.response, "output_index": index}
+    of_call: Json = {**where, "item_id": event.item, "call_id": event.call_id}
+    view = replace(view, speaking=replace(speaking, calls=(*speaking.calls, done)))
+    return view, [
+        f.OutputItemAdded(event_id=event_id(stored, 0), **where, item=begun),
+        f.ItemAdded(event_id=event_id(stored, 1), previous_item_id=event.previous, item=begun),
+        f.ArgumentsDelta(event_id=event_id(stored, 2), **of_call, delta=event.arguments),
+        f.ArgumentsDone(event_id=event_id(stored, 3), **of_call, name=event.name, arguments=event.arguments),
+        f.OutputItemDone(event_id=event_id(stored, 4), **where, item=done),
+        f.ItemDone(event_id=event_id(stored, 5), previous_item_id=event.previous, item=done),
+    ]
+
+
 def _played(view: View, stored: Stored, event: AboutResponse) -> tuple[View, Frames]:
     """How much was heard shows in the item of an answer that is cut off."""
     return _moved(view, event)[0], []
@@ -257,7 +281,7 @@ def _ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Fr
     response = {
         **_response(speaking, event.outcome),
         "status_details": items.status_details(event),
-        "output": [answer],
+        "output": [answer, *speaking.calls],
         "usage": items.usage(event.usage),
     }
     where: Json = {"response_id": event.response, "item_id": speaking.played.item}
@@ -322,6 +346,7 @@ SHOWS: dict[type[v.Event], Show] = {
     v.ResponseCreated: _created,
     v.TextSpoken: _text,
     v.AudioSpoken: _audio,
+    v.ToolCalled: _called,
     v.EpochAdvanced: _interrupted,
     v.FramesSent: _sent,
     v.PlaybackAcknowledged: _played,

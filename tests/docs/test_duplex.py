@@ -131,7 +131,6 @@ def test_plain_clients_are_sent_and_may_send_what_is_said() -> None:
         name
         for name in SERVER
         if name in MODELS
-        and not name.startswith("response.function_call")
         and name not in ("conversation.item.created", "rate_limits.updated", "output_audio_buffer.cleared")
     }
     accepted = {tag(frame) for frame in get_args(plain_client.ClientEvent)}

@@ -65,6 +65,7 @@ async def test_a_session_that_the_stage_will_not_open_is_told_why_and_takes_no_p
             error = (await client.next("error"))["error"]
             assert error["code"] == "no_voice"
             await client.next("session.closed")
+        server.wait_until(lambda: server.get("/health").json()["sessions"] == 0)
         async with call(server) as client:
             await client.open(voice="alto", **AUTO)
             await client.say(1_000)

@@ -308,3 +308,28 @@ def test_what_a_cancelled_response_shows_is_what_the_history_holds() -> None:
         talk.do(say_so(talk), c.CancelResponse())
         content = one(shown(talk), "response.done")["response"]["output"][0]["content"]
         assert content == [{"type": "output_audio", "transcript": talk.text_of(item)}]
+
+
+def test_a_function_call_is_an_item_of_its_own_in_the_response() -> None:
+    talk = Talk(able={"calls_tools": True})
+    talk.do(note("what is the weather"))
+    talk.do(c.CreateResponse())
+    word = {"operation": talk.active.operation, "epoch": 0, "last": False}
+    talk.do(c.RecordCall(call_id="call_1", name="weather", arguments='{"in":"Bern"}', index=0, **word))
+    talk.finish()
+    frames = shown(talk)
+
+    begun = kinds(frames).index("response.function_call_arguments.delta")
+    assert kinds(frames)[begun - 2 : begun + 4] == [
+        "response.output_item.added",
+        "conversation.item.added",
+        "response.function_call_arguments.delta",
+        "response.function_call_arguments.done",
+        "response.output_item.done",
+        "conversation.item.done",
+    ]
+    done = one(frames, "response.function_call_arguments.done")
+    assert (done["call_id"], done["name"], done["arguments"]) == ("call_1", "weather", '{"in":"Bern"}')
+    answer, call = one(frames, "response.done")["response"]["output"]
+    assert (answer["type"], call["type"], call["call_id"]) == ("message", "function_call", "call_1")
+    assert call["id"] == done["item_id"] != answer["id"]

@@ -100,7 +100,7 @@ CASES: list[tuple[str, dict[str, Any] | str | bytes, str, str | None]] = [
     ("an endless event id", {"type": "response.cancel", "event_id": "e" * 2_000_000}, "invalid_value", "event_id"),
     ("an endless item id", {"type": "conversation.item.delete", "item_id": "i" * 600, "event_id": "e"}, "invalid_value", "item_id"),
     ("a depth nobody means", '{"type":"response.create","x":' + "[" * 100_000 + "]" * 100_000 + "}", "nested_too_deeply", None),
-    ("a depth in the session", '{"type":"session.update","session":{"tools":' + "[" * 900 + "]" * 900 + "}}", "invalid_value", "session"),
+    ("a depth in the session", '{"type":"session.update","session":{"tracing":' + "[" * 900 + "]" * 900 + "}}", "invalid_value", "session"),
     (
         "a number no event holds",
         {"type": "session.update", "session": {"tracing": 2**64}, "event_id": "e"},

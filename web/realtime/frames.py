@@ -72,6 +72,8 @@ class Session(Struct, frozen=True, kw_only=True):
     audio: Audio | None = None
     max_output_tokens: int | Literal["inf"] | Set | None = UNSET
     temperature: Annotated[float, Meta(ge=0, le=2)] | Set | None = UNSET
+    tools: tuple[dict[str, Any], ...] | Set | None = UNSET
+    tool_choice: str | dict[str, Any] | Set | None = UNSET
 
 
 class SessionUpdate(ClientFrame, frozen=True, kw_only=True, tag="session.update"):
