@@ -105,7 +105,7 @@ def test_a_name_that_nobody_offers_is_refused_by_name(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode != 0
-    assert "there is no stage parrot; there are echo, scripted, vad, chat, cascade" in done.stderr
+    assert "there is no stage parrot; there are echo, scripted, chat, cascade" in done.stderr
 
 
 def test_the_tables_are_the_contracts() -> None:
