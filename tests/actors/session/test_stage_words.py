@@ -268,3 +268,11 @@ def test_a_recognition_that_was_answered_cannot_fail_any_more() -> None:
     assert talk.do(c.RecordFailure(code="busy", message="later", **word)) == []
     talk.hear(400, SILENCE)
     assert talk.conversation == [("user", "hello")]
+
+
+def test_a_report_of_what_was_sent_counts_once_also_after_the_detachment() -> None:
+    talk = asked()
+    talk.say("one", 500)
+    report = talk.report(talk.active.response, 12_000, 1)
+    talk.do(c.Detach(attachment=1, reason="lost"))
+    assert names(talk.do(report, report)) == ["FramesSent"]

@@ -455,12 +455,14 @@ def test_breaking_in_drops_what_was_committed_and_not_given(command: c.Command) 
 
 def test_an_item_whose_last_unit_was_void_and_not_taken_is_given_but_ends_no_turn() -> None:
     talk = InUnits()
-    talk.talk_for(300)
-    talk.commit()
+    for ms in (300, 400):
+        talk.talk_for(ms)
+        talk.commit()
     talk.wait(30_000)
     talk.talk_for(10)
-    assert talk.given == [(0, 300, 700), (0, 300, 700)]
     assert not talk.unit.final, "nobody waits for an answer to it any more"
+    talk.model_listens()
+    assert talk.given == [(0, 300, 700), (0, 300, 700), (300, 700, 600)]
 
 
 def test_a_void_unit_that_comes_back_when_the_next_was_given_changes_nothing() -> None:
