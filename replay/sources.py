@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
+from antiphon.events.errors import NoSuchSession
 from antiphon.events.ids import SessionId
 from antiphon.events.memory import MemoryLog
 from antiphon.events.store import Log
@@ -33,9 +35,10 @@ def of_session(log: Log, session: SessionId) -> Iterator[Life]:
 
 
 def of_store(log: Log) -> Iterator[Life]:
-    """All lives of all sessions."""
+    """All lives of all sessions; not of those that are erased while this goes on."""
     for head in log.sessions():
-        yield from of_session(log, head.session)
+        with contextlib.suppress(NoSuchSession):
+            yield from [*of_session(log, head.session)]
 
 
 def of_recording(path: Path) -> Life:

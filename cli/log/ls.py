@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .lines import size
+from .lives import is_gone
 from .store import DATA, JSON, open_store
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def _rows(store: SegmentLog) -> Iterator[dict[str, Any]]:
                 first, last = first or stored, stored
                 ended = _ending(stored) or ended
         except (LogError, OSError) as error:
+            if is_gone(store, head.session, head.incarnation):
+                continue
             ended = getattr(error, "code", "unreadable")
         began = first.at.wall_ns if first else 0
         yield {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .lives import chosen
+from .lives import chosen, is_gone
 from .store import DAMAGED, DATA, JSON, LIFE, complete, open_store, told
 
 if TYPE_CHECKING:
@@ -49,10 +49,13 @@ def stats(session: str | None, data: Path, life: int | None, as_json: bool) -> N
 
 def _add(counting: Counting, store: SegmentLog, life: Holding) -> str | None:
     """Count a life; why not all of it could be."""
-    from antiphon.events.errors import Corrupt, NotALog
+    from antiphon.events.errors import Corrupt, NoSuchSession, NotALog
 
     try:
         counting.add(life.session, store.read(life.session, incarnation=life.incarnation))
+    except NoSuchSession:
+        if not is_gone(store, life.session, life.incarnation):
+            raise
     except (Corrupt, NotALog) as error:
         return str(error)
     return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .lines import size
-from .lives import chosen
+from .lives import chosen, is_gone
 from .progress import Looking
 from .store import COULD_NOT, DAMAGED, DATA, JSON, LIFE, complete, open_store, told
 
@@ -33,7 +33,7 @@ def verify(session: str | None, data: Path, life: int | None, as_json: bool) -> 
     """Check frames, checksums, order and audio of a SESSION, or of every session.
 
     Looks at every life of it unless --life names one; sessions that go on are checked as far as they are
-    stored. Changes nothing. Audio that was erased is not damage.
+    stored. Changes nothing. Audio that was erased is not damage, nor is a life that is erased meanwhile.
 
     Exit codes: 0 everything is sound, 3 something is damaged (all of it is named), 1 something could not be
     looked at.
@@ -53,13 +53,20 @@ def verify(session: str | None, data: Path, life: int | None, as_json: bool) -> 
 
 
 class Seen:
-    """One life after the look at it; without a report where it could not be looked at."""
+    """One life after the look at it; without a report where it could not be looked at.
 
-    def __init__(self, holding: Holding, report: Report | None, reason: str = "") -> None:
-        self.holding, self.report, self.reason = holding, report, reason
+    `gone`: it was erased between being found and being looked at.
+    """
+
+    def __init__(
+        self, holding: Holding, report: Report | None, reason: str = "", *, gone: bool = False
+    ) -> None:
+        self.holding, self.report, self.reason, self.gone = holding, report, reason, gone
 
     @property
     def verdict(self) -> str:
+        if self.gone:
+            return "erased meanwhile"
         if self.report is None:
             return "not looked at"
         return "sound" if self.report.sound else "damaged"
@@ -94,9 +101,12 @@ def _look(store: SegmentLog, lives: list[Holding]) -> Iterator[Seen]:
             try:
                 report = verify(store, one.session, incarnation=one.incarnation, watch=looking.watch)
             except (LogError, OSError) as error:
-                yield Seen(one, None, str(error))
+                seen = Seen(one, None, str(error))
             else:
-                yield Seen(one, _with_seal(one, report))
+                seen = Seen(one, _with_seal(one, report))
+            if seen.verdict != "sound" and is_gone(store, one.session, one.incarnation):
+                seen = Seen(one, None, "it was erased meanwhile", gone=True)
+            yield seen
 
 
 def _with_seal(holding: Holding, report: Report) -> Report:
@@ -132,7 +142,7 @@ def _print(seen: list[Seen]) -> None:
     click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "no logs")
 
 
-_VERDICTS = ("sound", "damaged", "not looked at")
+_VERDICTS = ("sound", "damaged", "not looked at", "erased meanwhile")
 
 
 def _print_reasons(one: Seen) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..log.lives import is_gone
 from ..log.store import COULD_NOT, DAMAGED, JSON, complete, fail, open_store, told
 
 if TYPE_CHECKING:
@@ -105,6 +106,9 @@ def _look(name: str, life: Life | Exception) -> Verdict | int:
         click.echo(f"{name}: damaged: {error}", err=True)
         return DAMAGED
     except (LogError, RecordingError, OSError) as error:
+        if not isinstance(life, Exception) and is_gone(life.log, life.session, life.incarnation):
+            click.echo(f"{name}: it was erased meanwhile", err=True)
+            return 0
         click.echo(f"{name}: {error}", err=True)
         return COULD_NOT
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from antiphon.cli.main import main
 from antiphon.events.container import Container
 from antiphon.events.ids import SessionId
 from antiphon.events.segments.log import SegmentLog
+from antiphon.events.store import Scope
 
 from .logs import damage, file, one_call, rows, run, store_at
 
@@ -121,3 +126,29 @@ def test_an_empty_store_has_nothing_to_verify(data: Path) -> None:
 def test_who_is_no_terminal_is_shown_no_bar(data: Path) -> None:
     one_call(data)
     assert run("verify", data=data).stderr == ""
+
+
+@pytest.mark.parametrize(
+    "command", [["log", "verify"], ["log", "stats"], ["log", "ls"], ["replay", "verify"]]
+)
+def test_a_session_that_is_erased_while_all_are_looked_at_is_no_fault(
+    data: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    for session in ("sess_gone", "sess_kept"):
+        one_call(data, session)
+
+    def then_erased(listing: Callable[[SegmentLog], Iterable[Any]]) -> Callable[[SegmentLog], list[Any]]:
+        """What is found, and one of them is gone when it is looked at."""
+
+        def list_and_erase(store: SegmentLog) -> list[Any]:
+            found = [*listing(store)]
+            store.erase(SessionId("sess_gone"), Scope.ALL)
+            return found
+
+        return list_and_erase
+
+    monkeypatch.setattr(SegmentLog, "sessions", then_erased(SegmentLog.sessions))
+    monkeypatch.setattr(SegmentLog, "holdings", then_erased(SegmentLog.holdings))
+    result = CliRunner().invoke(main, [*command, "--data", str(data)])
+    assert (result.exit_code, result.exception) == (0, None)
+    assert "sess_kept" in result.stdout or command == ["log", "stats"]
