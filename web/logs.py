@@ -49,3 +49,9 @@ def configure(level: str) -> None:
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
     # uvicorn logs the address of every WebSocket with its query string, and that may hold a key.
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.error").addFilter(_is_meant)
+
+
+def _is_meant(record: logging.LogRecord) -> bool:
+    """uvicorn takes a refusal before the upgrade for a handshake left undone, and says so as an error."""
+    return record.msg != "ASGI callable returned without completing handshake."

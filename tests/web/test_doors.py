@@ -67,6 +67,14 @@ async def test_who_may_not_come_in_is_told_before_the_upgrade(
     assert b'"code"' in (refused.value.response.body or b"")
 
 
+async def test_a_refusal_is_no_error_of_the_server(guarded_server: RunningServer) -> None:
+    for _ in range(20):
+        with pytest.raises(InvalidStatus):
+            async with wire(guarded_server):
+                pass
+    assert '"error"' not in guarded_server.log()
+
+
 async def test_the_page_of_the_server_itself_may_connect(echo_server: RunningServer) -> None:
     async with wire(echo_server, origin=f"http://127.0.0.1:{echo_server.port}") as client:
         await client.next("session.created")
