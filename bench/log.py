@@ -3,8 +3,8 @@
     python -m bench.log                  three rounds
     python -m bench.log --rounds 1 --seconds 0.5     a glance
 
-In every round each measure is taken of every store in turn, so that what else the machine does meets all; the
-medians of the rounds count, and of ratios the medians of each round's. Rows that promise the same as ours
+In every round each measure is taken of every store in turn, so that what else the machine does meets all;
+the medians of the rounds count, and of ratios the medians of each round's. Rows that promise the same as ours
 stand first. What an answer promises (`level`): `process`, that the event survives whatever becomes of the
 process; `power`, that it also survives a power cut, which ours does not offer. Encoding and decoding are in
 every figure, and are the same for all.
@@ -13,10 +13,11 @@ every figure, and are the same for all.
 from __future__ import annotations
 
 import contextlib
+import os
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -78,6 +79,8 @@ def main(rounds: int, seconds: float, json_path: Path | None) -> None:
     click.echo(on)
     results = Results(defaultdict(lambda: defaultdict(list)), defaultdict(list))
     with others_meanwhile():
+        for _ in range(rounds):
+            measure_openings(results)
         for n in range(rounds):
             click.echo(f"round {n + 1} of {rounds}")
             measure(results, seconds)
@@ -100,18 +103,20 @@ def others_meanwhile() -> Iterator[None]:
     click.echo(f"Others used {max(0, everybody - own) / took:.2f} cores meanwhile.")
 
 
-def measure(results: Results, seconds: float) -> None:
-    """One round: every measure, of every store in turn."""
-    drafts = conversation(REPLAYED)
-    measures: dict[str, Callable[[Contender], Speed]] = {
-        ONE: lambda contender: appends(contender, 1, seconds),
-        CROWD: lambda contender: appends(contender, MANY, seconds),
-        SHARED: lambda contender: openings(contender, shared=True),
-        APART: lambda contender: openings(contender, shared=False),
-    }
-    for name, speed in measures.items():
+def measure_openings(results: Results) -> None:
+    """One round. They all come first: deleting what the others wrote slows new files down for long."""
+    for shared, name in ((True, SHARED), (False, APART)):
         for contender in CONTENDERS:
-            results.speeds[name][contender.name].append(speed(contender))
+            os.sync()
+            results.speeds[name][contender.name].append(openings(contender, shared=shared))
+
+
+def measure(results: Results, seconds: float) -> None:
+    """One round of everything else, of every store in turn."""
+    drafts = conversation(REPLAYED)
+    for sessions, name in ((1, ONE), (MANY, CROWD)):
+        for contender in CONTENDERS:
+            results.speeds[name][contender.name].append(appends(contender, sessions, seconds))
     for contender in CONTENDERS:
         if contender.level == OURS.level:  # a level costs nothing in reading
             results.replays[contender.name].append(replay(contender, drafts))
