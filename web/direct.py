@@ -33,8 +33,8 @@ _END = b"\r\n\r\n"
 PIECE = 8 * 1024
 TURN_S = 0.005
 """How long one client's frames may keep the loop from everybody else (and at least a piece)."""
-KERNEL_BYTES = 24 * 1024
-"""What is asked of the kernel for what was sent. It holds about one and a half times that."""
+KERNEL_BYTES = 16 * 1024
+"""What is asked of the kernel for what was sent. It holds up to two and a half times that."""
 TRANSPORT_BYTES = 8 * 1024
 """What the kernel does not take and the transport may hold, and a frame beyond it: then the outbox waits."""
 CLOSE_S = 5.0

@@ -40,7 +40,7 @@ async def test_audio_that_a_slow_client_never_got_is_named_and_the_rest_comes_ou
     data = tmp_path / "data"
     with running(data, "--config", str(tmp_path / "antiphon.toml"), stage="scripted") as server:
         narrow = socket.socket()
-        narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32 * 1024)
         narrow.connect(("127.0.0.1", server.port))
         async with wire(server, sock=narrow, max_queue=1) as call:
             await call.send({"type": "response.create"})
