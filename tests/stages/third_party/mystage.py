@@ -199,12 +199,18 @@ class CancelsOnce(MyEngine):
 
 
 class CancelsWhatTheUserSaid(MyEngine):
+    """It is still busy with what was said before when the cancel comes."""
+
+    cancelled = threading.Event()
+
     def cancel(self, fence: Fence, next_fence: Fence) -> None:
         self.tasks.queue.clear()
+        self.cancelled.set()
         super().cancel(fence, next_fence)
 
     def listen(self, command: Listen) -> None:
-        self.tasks.put(lambda: time.sleep(0.05))
+        self.cancelled.clear()
+        self.tasks.put(lambda: self.cancelled.wait(2.0) and None)
         super().listen(command)
 
 
