@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -16,7 +16,8 @@ from .view import View
 VERSION = 1
 
 
-def _audio(frame: f.AudioDelta, stored: Stored) -> bytes:
+def audio(frame: Any, stored: Stored) -> bytes:
+    """What the audio of an event is known by."""
     return b"" if stored.blob is None else stored.blob.crc32c.to_bytes(4, "little")
 
 
@@ -32,8 +33,10 @@ def _status(frame: f.ResponseDone, stored: Stored) -> bytes:
     return str(frame.response["status"]).encode()
 
 
-MEANINGS: dict[type[f.Frame], Callable[[Any, Stored], bytes]] = {
-    f.AudioDelta: _audio,
+Meaning = Callable[[Any, Stored], bytes]
+
+MEANINGS: Mapping[type[f.Frame], Meaning] = {
+    f.AudioDelta: audio,
     f.TranscriptDelta: _delta,
     f.TextDelta: _delta,
     f.ArgumentsDelta: _delta,
@@ -43,9 +46,10 @@ MEANINGS: dict[type[f.Frame], Callable[[Any, Stored], bytes]] = {
 
 
 class DuplexProjection:
-    """Implements Projection."""
+    """Implements Projection. `meanings`: of the kinds of frames that say something, what they say."""
 
     version = VERSION
+    meanings: ClassVar[Mapping[type[Any], Meaning]] = MEANINGS
     encode = staticmethod(msgspec.json.Encoder().encode)
 
     @staticmethod
@@ -56,7 +60,6 @@ class DuplexProjection:
     def step(view: View, stored: Stored) -> tuple[View, list[f.Frame]]:
         return step(view, stored)
 
-    @staticmethod
-    def meaning(frame: f.Frame, stored: Stored) -> bytes:
-        says = MEANINGS.get(type(frame))
+    def meaning(self, frame: Any, stored: Stored) -> bytes:
+        says = self.meanings.get(type(frame))
         return b"" if says is None else says(frame, stored)

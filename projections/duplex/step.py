@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
+from antiphon.events.ids import Seq
 from antiphon.projections import measures
 from antiphon.projections.base import frame_number
 
@@ -16,21 +17,28 @@ from . import answering, hearing, lifecycle, playing
 from . import frames as f
 from .view import Shown, View
 
+F = TypeVar("F")
+
 
 def step(view: View, stored: Stored) -> tuple[View, list[f.Frame]]:
     """The view after the event, and its frames in order, numbered."""
+    view, shown = unnumbered(view, stored)
+    return view, numbered(stored.seq, shown) if shown else []
+
+
+def unnumbered(view: View, stored: Stored) -> tuple[View, Shown]:
+    """The view after the event, and what there is to show of it."""
     if view.measures is not None:
         view = replace(view, measures=measures.step(view.measures, stored))
     show = SHOWS.get(type(stored.event))
-    if show is None:
-        return view, []
-    view, shown = show(view, stored, stored.event)
-    if not shown:
-        return view, []
-    first = frame_number(stored.seq, 0)
-    return view, [
+    return (view, ()) if show is None else show(view, stored, stored.event)
+
+
+def numbered(seq: Seq, shown: Iterable[tuple[Callable[..., F], f.Json]]) -> list[F]:
+    """The frames of one event."""
+    return [
         kind(event_id=f"event_{number}", server_event_seq=number, **members)
-        for number, (kind, members) in enumerate(shown, first)
+        for number, (kind, members) in enumerate(shown, frame_number(seq, 0))
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Union
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import UNSET
@@ -25,9 +25,6 @@ from .options import create_response
 from .session import configure
 from .sound import SILENCE_RMS, InputSound
 
-_Frame: Any = Union[tuple(f.KINDS)]  # noqa: UP007  # of a tuple
-_decoder = msgspec.json.Decoder(_Frame)
-
 APPENDS = (f.Append, f.AppendFile)
 STOPS = (f.InputCancel, f.BargeIn)
 HURRIED = (*STOPS, f.ResponseCancel, f.OutputClear, f.Close, f.Heartbeat, f.PlaybackAck, f.EventAck)
@@ -41,8 +38,13 @@ def _named(kinds: tuple[type[f.ClientFrame], ...]) -> frozenset[type]:
 
 
 class DuplexDecoder:
-    """Implements Decoder. `config` is the session's configuration as it holds now."""
+    """Implements Decoder. `config` is the session's configuration as it holds now.
 
+    `kinds` are the frames that it knows, and `frames` reads them.
+    """
+
+    kinds: ClassVar[f.Kinds] = f.KINDS
+    frames: ClassVar[msgspec.json.Decoder[f.ClientFrame]] = f.reading(f.KINDS)
     hurried = _named(HURRIED)
     audio = _named(APPENDS)
     voiding = _named((f.Clear, *STOPS))
@@ -60,10 +62,10 @@ class DuplexDecoder:
         if len(text) > LARGEST_FRAME:
             raise Undecodable("event_too_large", f"a frame holds at most {LARGEST_FRAME} bytes")
         try:
-            frame: f.ClientFrame = _decoder.decode(text)
+            frame = self.frames.decode(text)
             hidden = signals.undisguised(frame) if isinstance(frame, f.TurnSignal) else None
             if hidden is not None:
-                frame = msgspec.convert(hidden, _Frame)
+                frame = msgspec.convert(hidden, self.frames.type)
             if isinstance(frame, f.SessionUpdate) and frame.session is UNSET:
                 members = hidden or msgspec.json.decode(text)
                 rest = {key: value for key, value in members.items() if key not in ("type", "event_id")}
@@ -79,7 +81,7 @@ class DuplexDecoder:
     def wishes(self, frame: f.ClientFrame) -> list[Wish]:
         if isinstance(frame, f.Append):
             return [*self._append(frame)]
-        kind, asked = f.KINDS[type(frame)], self.at_once(frame)
+        kind, asked = self.kinds[type(frame)], self.at_once(frame)
         if type(frame) in self.voiding:
             self.forget()
             return asked
@@ -89,7 +91,7 @@ class DuplexDecoder:
 
     def at_once(self, frame: f.ClientFrame) -> list[Wish]:
         try:
-            return _WISHES[f.KINDS[type(frame)]](self, frame)
+            return _WISHES[self.kinds[type(frame)]](self, frame)
         except RecursionError as error:
             raise nested_too_deeply() from error
 

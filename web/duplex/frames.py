@@ -5,9 +5,11 @@ What is checked by rules with codes of their own (rates, images, ids that must b
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Union
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.json import Decoder
 
 from antiphon.web.realtime.undecodable import LONGEST_ID
 
@@ -221,8 +223,20 @@ def _alias(name: str, frame: type[ClientFrame]) -> type[ClientFrame]:
     return made
 
 
-KINDS: dict[type[ClientFrame], type[ClientFrame]] = {
-    **{frame: frame for frame in FRAMES},
-    **{_alias(name, frame): frame for name, frame in ALIASES.items()},
-}
+Kinds = Mapping[type[ClientFrame], type[ClientFrame]]
 """Every class that a frame is read as, and the frame that it is."""
+
+
+def kinds(frames: tuple[type[ClientFrame], ...], aliases: Mapping[str, type[ClientFrame]]) -> Kinds:
+    return {
+        **{frame: frame for frame in frames},
+        **{_alias(name, frame): frame for name, frame in aliases.items()},
+    }
+
+
+def reading(known: Kinds) -> Decoder[ClientFrame]:
+    """Tells frames by their `type`."""
+    return Decoder(Union[tuple(known)])  # noqa: UP007  # of a tuple
+
+
+KINDS = kinds(FRAMES, ALIASES)

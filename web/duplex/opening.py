@@ -49,7 +49,7 @@ async def begin(
     model = query.get("model") or model
     if query.get("model") and not _waits(query):
         return Beginning(usual_config(abilities(), model))
-    text = await _first_message(receive)
+    text = await first_message(receive)
     able = abilities()  # who speaks first is answered, also where nothing can be opened
     usual = usual_config(able, model)
     if len(text) <= INLINE:
@@ -77,11 +77,11 @@ def _waits(query: Mapping[str, str]) -> bool:
     return resumes or query.get("autostart", "").lower() in NO
 
 
-async def _first_message(receive: Receive) -> str:
+async def first_message(receive: Receive) -> str:
     try:
         message = await asyncio.wait_for(receive(), CONFIG_TIMEOUT_S)
     except TimeoutError:
-        told = f"no session.update came within {CONFIG_TIMEOUT_S:g} s"
+        told = f"nothing came within {CONFIG_TIMEOUT_S:g} s"
         raise Undecodable("config_timeout", told) from None
     if message["type"] == "websocket.disconnect":
         raise Left

@@ -6,6 +6,7 @@ An answer is one stream, resampled as one; the projection has a frame at its end
 from __future__ import annotations
 
 from collections import deque
+from typing import Any, ClassVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,12 +18,13 @@ from antiphon.events.vocabulary import AudioSpoken
 from antiphon.media.encodings import Encoding, from_samples
 from antiphon.media.pcm import to_float
 from antiphon.media.resample import Resampler
-from antiphon.projections.duplex import frames as f
 from antiphon.projections.duplex.answering import slices
 
 
 class DuplexSound:
-    """Implements Sound."""
+    """Implements Sound. `member` of a frame is its audio."""
+
+    member: ClassVar[str] = "delta"
 
     def __init__(self) -> None:
         self._seq = Seq(-1)
@@ -33,12 +35,12 @@ class DuplexSound:
         self._rate = SAMPLE_RATE
         self._resampler: Resampler | None = None
 
-    def fill(self, frame: f.AudioDelta, published: Published) -> tuple[f.AudioDelta, int, ResponseId]:
+    def fill(self, frame: Any, published: Published) -> tuple[Any, int, ResponseId]:
         event, response = published.stored.event, ResponseId(frame.response_id)
         if frame.response_id != self._response or frame.sample_rate_hz != self._rate:
             self._begin(frame)
         if not isinstance(event, AudioSpoken):
-            return replace(frame, delta=self._rest(frame)), self._until, response
+            return self._filled(frame, self._rest(frame)), self._until, response
         if published.stored.seq != self._seq:
             self._seq, self._at, self._left = (
                 published.stored.seq,
@@ -48,14 +50,17 @@ class DuplexSound:
         start, self._at = self._at, self._at + self._left.popleft()
         pcm = (published.payload or b"")[start * BYTES_PER_SAMPLE : self._at * BYTES_PER_SAMPLE]
         self._until = event.until_sample - event.samples + self._at
-        return replace(frame, delta=self._convert(pcm, frame)), self._until, response
+        return self._filled(frame, self._convert(pcm, frame)), self._until, response
 
-    def _begin(self, frame: f.AudioDelta) -> None:
+    def _filled(self, frame: Any, audio: bytes) -> Any:
+        return replace(frame, **{self.member: audio})
+
+    def _begin(self, frame: Any) -> None:
         self._response, self._rate = frame.response_id, frame.sample_rate_hz
         same = self._rate == SAMPLE_RATE
         self._resampler = None if same else Resampler(SAMPLE_RATE, self._rate, quality="low")
 
-    def _convert(self, pcm: bytes, frame: f.AudioDelta) -> bytes:
+    def _convert(self, pcm: bytes, frame: Any) -> bytes:
         encoding = _encoding(frame)
         if encoding == "pcm16" and self._resampler is None:
             return pcm
@@ -64,11 +69,12 @@ class DuplexSound:
             samples = self._resampler.feed(samples)
         return from_samples(samples, self._rate, encoding)
 
-    def _rest(self, frame: f.AudioDelta) -> bytes:
+    def _rest(self, frame: Any) -> bytes:
         resampler, self._resampler, self._response = self._resampler, None, ""
         rest = np.zeros(0, np.float32) if resampler is None else resampler.finish()
         return from_samples(rest, self._rate, _encoding(frame))
 
 
-def _encoding(frame: f.AudioDelta) -> Encoding:
-    return frame.format  # type: ignore[return-value]  # one of OUTPUT, and those are encodings
+def _encoding(frame: Any) -> Encoding:
+    format_: Encoding = frame.format  # one of OUTPUT, and those are encodings
+    return format_
