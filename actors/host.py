@@ -17,17 +17,32 @@ import structlog
 from msgspec import Struct
 from thespian.actors import ActorExitRequest, ActorSystem
 
+from antiphon.events.errors import LogError, NoSuchSession
 from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.store import Log
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import Abilities, Config
+from antiphon.events.vocabulary import Abilities, Config, Terms
 
 from .link.queue import StageQueue
 from .link.serving_end import StageLink
+from .revival import fold_in_slices
 from .runtime import Sink
 from .session import commands
+from .session.attachment import resume
 from .session.commands import StageRole, TimerName
-from .session_actor import Ask, Begin, FromStage, Retrieve, SessionActor, StageGone, Stop, TimerDue
+from .session.state import Session
+from .session_actor import (
+    Ask,
+    Begin,
+    Come,
+    FromStage,
+    Leave,
+    Retrieve,
+    SessionActor,
+    StageGone,
+    Stop,
+    TimerDue,
+)
 from .session_loop import Opening
 from .stages import descriptor as descriptors
 from .stages.contract import Acknowledge, Close, Descriptor, Open, StageCommand, StageMessage
@@ -36,8 +51,8 @@ log = structlog.get_logger(__name__)
 
 
 class CannotOpen(Exception):
-    """No session can be opened. Worth a retry: `not_ready`, `resource_exhausted`. Not: `stage_failed`,
-    `runtime_contract_invalid`."""
+    """No session can be opened, or gone on with. Worth a retry: `not_ready`, `resource_exhausted`. Not:
+    `stage_failed`, `runtime_contract_invalid`, `session_resume_expired`, `session_resume_conflict`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -52,11 +67,24 @@ class Identity(Struct, frozen=True):
     owner: str
     projections: dict[str, int]
 
+    def writer(self) -> commands.OpenWriter:
+        """To open a log with; the epoch is the lease's to say."""
+        return commands.OpenWriter(
+            writer_epoch=0, code=self.code, boot=self.boot, projections=self.projections
+        )
+
+
+class Admission(Struct, frozen=True, kw_only=True):
+    """What the server admits: on which terms, and how many at once (None: as many as the stages take)."""
+
+    terms: Terms = Terms()
+    max_sessions: int | None = None
+
 
 class Hosted:
     """One live session, as its attachment reaches it."""
 
-    __slots__ = ("_relief", "address", "held", "id", "queues", "tell")
+    __slots__ = ("__weakref__", "_relief", "address", "held", "id", "queues", "tell")
 
     def __init__(self, host: SessionHost, session: SessionId, address: Any) -> None:
         self.id, self.address = session, address
@@ -91,11 +119,23 @@ class Hosted:
         self._relief.set()
 
 
+def _kind(state: Session) -> tuple[str, str, int]:
+    """What a stage must be to go on with the session."""
+    able = state.abilities
+    return able.stage, able.hears, able.unit_ms
+
+
 class SessionHost:
     """Opens sessions and keeps them. Made on a running event loop; `close` ends it."""
 
-    def __init__(self, store: Log, sockets: Mapping[str, str], identity: Identity) -> None:
-        self._log, self._identity = store, identity
+    def __init__(
+        self,
+        store: Log,
+        sockets: Mapping[str, str],
+        identity: Identity,
+        admission: Admission = Admission(),
+    ) -> None:
+        self._log, self._identity, self._admission = store, identity, admission
         self._loop = asyncio.get_running_loop()
         self._system = ActorSystem("simpleSystemBase", logDefs=False, transientUnique=True)
         self._sessions: dict[SessionId, Hosted] = {}
@@ -161,29 +201,73 @@ class SessionHost:
         Raises CannotOpen; nothing was opened then.
         """
         abilities = self.abilities()
-        limit = min(link.descriptor.max_sessions for link in self.links.values() if link.descriptor)
-        if self.live >= limit:
-            raise CannotOpen("resource_exhausted", f"all {limit} conversations are taken; try again later")
+        self._check_room()
         session = SessionId(f"sess_{secrets.token_hex(12)}")
-        opening = Opening(
-            session,
-            self._log,
-            self,
-            self._identity.owner,
-            commands.OpenWriter(
-                writer_epoch=0,
-                code=self._identity.code,
-                boot=self._identity.boot,
-                projections=self._identity.projections,
-            ),
-            commands.OpenSession(
-                incarnation=0, mode=mode, abilities=abilities, config=config, principal=principal
-            ),
+        asked = commands.OpenSession(
+            incarnation=0,
+            mode=mode,
+            abilities=abilities,
+            config=config,
+            principal=principal,
+            terms=self._admission.terms,
         )
-        hosted = Hosted(self, session, self._system.createActor(SessionActor))
-        self._sessions[session] = hosted
+        return self._host(self._opening(session, asked), sink, attach)
+
+    async def resume(self, sink: Sink, session: SessionId, asked: commands.Resume) -> Hosted:
+        """Bind an attachment to a session that has begun, here or in a process that is no more.
+
+        Whether it may is decided in the session: where not, `sink` is told. Raises CannotOpen, and Refused
+        where that is known without going on with the session.
+        """
+        hosted = self._sessions.get(session)
+        if hosted is None:
+            opening = await self._revive(session, asked)
+            hosted = self._sessions.get(session)  # somebody else may have been quicker
+            if hosted is None:
+                self._check_room()
+                return self._host(opening, sink, asked)
+        hosted.tell(Come(sink, asked))
+        return hosted
+
+    async def _revive(self, session: SessionId, asked: commands.Resume) -> Opening:
+        """What to go on with a session that nobody serves. Nothing of it has changed yet."""
+        gone = CannotOpen("session_resume_expired", "there is no such session, or not any more")
+        try:
+            if self._log.head(session).sealed:
+                raise gone
+            state = await fold_in_slices(self._log, session)
+        except NoSuchSession:
+            raise gone from None
+        except LogError as error:
+            log.warning("session.not_revived", session=session, code=error.code)
+            raise CannotOpen("session_resume_expired", "the session's log cannot be read") from error
+        if state.phase != "open":
+            raise gone
+        resume(state, asked, self.now())
+        able = self.abilities()
+        if (able.stage, able.hears, able.unit_ms) != _kind(state):
+            told = f"the session was with {state.abilities.stage}, and here is {able.stage}"
+            raise CannotOpen("session_resume_conflict", told)
+        return self._opening(session, None, state)
+
+    def _check_room(self) -> None:
+        limits = [link.descriptor.max_sessions for link in self.links.values() if link.descriptor]
+        if self._admission.max_sessions is not None:
+            limits.append(self._admission.max_sessions)
+        if self.live >= (limit := min(limits)):
+            raise CannotOpen("resource_exhausted", f"all {limit} conversations are taken; try again later")
+
+    def _opening(
+        self, session: SessionId, asked: commands.OpenSession | None, folded: Session | None = None
+    ) -> Opening:
+        identity = self._identity
+        return Opening(session, self._log, self, identity.owner, identity.writer(), asked, folded)
+
+    def _host(self, opening: Opening, sink: Sink, asked: commands.Attach | commands.Resume) -> Hosted:
+        hosted = Hosted(self, opening.session, self._system.createActor(SessionActor))
+        self._sessions[opening.session] = hosted
         self._empty.clear()
-        hosted.tell(Begin(opening, sink, attach))
+        hosted.tell(Begin(opening, sink, asked))
         return hosted
 
     def teller(self, address: Any) -> Callable[[object], None]:
@@ -191,11 +275,12 @@ class SessionHost:
         return partial(self._system.tell, address)
 
     async def drain(self, reason: str, seconds: float) -> None:
-        """Close every session and wait until they are sealed, or `seconds` have passed."""
+        """Park every session, or end those to which nobody may come back; wait until that is done, or
+        `seconds` have passed."""
         if not self._sessions:
             return
         for hosted in tuple(self._sessions.values()):
-            hosted.tell(Ask(None, commands.CloseSession(reason=reason)))
+            hosted.tell(Leave(reason))
         try:
             await asyncio.wait_for(self._empty.wait(), seconds)
         except TimeoutError:

@@ -100,16 +100,18 @@ class Ledger:
         """Whether everything decided is in the log and released."""
         return not self._pending
 
-    def open(self, expect: Expect) -> Reopened:
-        """Become the writer and fold what the log holds.
+    def open(self, expect: Expect, folded: Session | None = None) -> Reopened:
+        """Become the writer and fold what the log holds. What is in `folded` is folded and released already.
 
         Raises LogError (also UnknownCritical): then nobody can write.
         """
         self.lease, head = self._log.open(self.state.id, expect=expect, owner=self._owner)
-        state = Session(self.state.id)
+        state = folded or Session(self.state.id)
+        self._released = Seq(max(self._released, state.seq))
         unseen: list[Published] = []
         if expect is Expect.RESUME:
-            for stored in self._log.read(self.state.id, incarnation=self.lease.incarnation):
+            life = self.lease.incarnation
+            for stored in self._log.read(self.state.id, incarnation=life, start=state.seq):
                 refuse_unknown_critical(stored)
                 state = refold(state, stored)
                 if stored.seq >= self._released:

@@ -29,7 +29,14 @@ class Begin(Struct, frozen=True):
 
     opening: Opening
     sink: Sink | None = None
-    attach: commands.Attach | None = None
+    attach: commands.Attach | commands.Resume | None = None
+
+
+class Come(Struct, frozen=True):
+    """An attachment wants to take its place in the session."""
+
+    sink: Sink
+    resume: commands.Resume
 
 
 class Ask(Struct, frozen=True, gc=False):
@@ -59,6 +66,12 @@ class StageGone(Struct, frozen=True):
 
 class TimerDue(Struct, frozen=True):
     name: TimerName
+
+
+class Leave(Struct, frozen=True):
+    """The process is about to end: park the session."""
+
+    reason: str
 
 
 class Stop(Struct, frozen=True):
@@ -106,13 +119,19 @@ class SessionActor(Actor):  # type: ignore[misc]  # thespian has no types
         self._name = loop.id
         self._guarded(loop.begin)
         sink, attach = begin.sink, begin.attach
-        if sink is not None and attach is not None:
-            self._guarded(lambda: loop.join(sink, attach))
+        if sink is None or attach is None:
+            return
+        if isinstance(attach, commands.Resume):
+            self._guarded(loop.resume, sink, attach)
+        else:
+            self._guarded(loop.join, sink, attach)
 
 
 _HANDLERS: dict[type, Callable[[SessionLoop, Any], None]] = {
     TimerDue: lambda loop, message: loop.timer_due(message.name),
     Retrieve: lambda loop, message: loop.retrieve(message.sink, message.item, message.client_event),
     StageGone: lambda loop, message: loop.stage_gone(message.stage, message.reason),
+    Come: lambda loop, message: loop.resume(message.sink, message.resume),
+    Leave: lambda loop, message: loop.park(message.reason),
     Stop: lambda loop, message: loop.stop(),
 }

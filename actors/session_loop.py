@@ -37,11 +37,18 @@ MOST_REOPENS = 3
 """Reopenings in a row, with nothing but WriterOpened stored between, before the session is given up."""
 
 
-_OF_THE_ATTACHMENT = (commands.Detach, commands.ReportSent, commands.AcknowledgeEvents)
+_OF_THE_ATTACHMENT = (
+    commands.Detach,
+    commands.ReportSent,
+    commands.AcknowledgeEvents,
+    commands.ConfirmClient,
+    commands.KeepAlive,
+)
 
 
 class Opening(Struct, frozen=True):
-    """What a session needs to begin. `open_session` is None where a log is to be recovered."""
+    """What a session needs to begin. `open_session` is None where a log is to be recovered; `folded` is what
+    is known of that log already."""
 
     session: SessionId
     log: Log
@@ -49,6 +56,7 @@ class Opening(Struct, frozen=True):
     owner: str
     writer: commands.OpenWriter
     open_session: commands.OpenSession | None = None
+    folded: Session | None = None
 
 
 class SessionLoop:
@@ -81,7 +89,7 @@ class SessionLoop:
         """Open a new log, or recover an existing one. Raises LogError when there is no writing to it."""
         opening = self._opening.open_session
         if opening is None:
-            self._recover()
+            self._recover(folded=self._opening.folded)
             if self._ledger.state.phase == "new":
                 raise NoSuchSession(self.id)  # the writer before us got no further than its own name
             return
@@ -93,7 +101,8 @@ class SessionLoop:
 
     def _writer(self) -> commands.OpenWriter:
         lease = self._ledger.lease
-        return replace(self._opening.writer, writer_epoch=0 if lease is None else lease.writer_epoch)
+        epoch = 0 if lease is None else lease.writer_epoch
+        return replace(self._opening.writer, writer_epoch=epoch, alone=not self._sinks)
 
     def _append_failed(self, error: LogError, asked: Asked) -> None:
         log.warning("session.append_failed", session=self.id, code=error.code)
@@ -102,7 +111,7 @@ class SessionLoop:
         elif not self._recovering:
             self._recover(asked if isinstance(error, TooLarge) else None)
 
-    def _recover(self, too_large: Asked | None = None) -> None:
+    def _recover(self, too_large: Asked | None = None, folded: Session | None = None) -> None:
         """Open anew; publish what was not; decide again what did not land.
 
         The new writer's first event asks again what is outstanding. A command whose facts are `too_large`
@@ -115,7 +124,7 @@ class SessionLoop:
             if self._reopened > MOST_REOPENS:
                 self.give_up("log_unavailable", "the session's log cannot be written")
                 return
-            found = self._ledger.open(Expect.RESUME)
+            found = self._ledger.open(Expect.RESUME, folded)
             lost += found.lost
             if found.unseen:
                 for sink in tuple(self._sinks.values()):
@@ -152,8 +161,18 @@ class SessionLoop:
         self._ledger.give_up()
         self._runtime.ended(self.id)
 
+    def park(self, reason: str) -> None:
+        """The process stops: leave the log to the next writer, once everything that was asked is in it."""
+        self._do(Asked(commands.Park(reason=reason)))
+        self._ledger.after((self._leave,))
+
+    def _leave(self) -> None:
+        if not self.over and self._ledger.settled.phase == "open":
+            self.stop()
+            self._runtime.ended(self.id)
+
     def stop(self) -> None:
-        """The process ends: leave the log to the next writer."""
+        """Write no more."""
         self.over = True
         self._ledger.give_up()
 
@@ -181,12 +200,21 @@ class SessionLoop:
         if self._ledger.state.attached.current != number:
             self._sinks.pop(number, None)
 
+    def resume(self, sink: Sink, command: commands.Resume) -> None:
+        """Bind an attachment in the place of the one before. It is published to from ClientResumed on; what
+        was before it reads in the log."""
+        if self.over or self._ledger.state.phase == "closed":
+            sink.abort("session_resume_expired", "the session has ended")
+            return
+        number = self._ledger.state.attached.count + 1
+        self._sinks[number] = sink
+        self._do(Asked(command, number), sink)
+
     def ask(self, sink: Sink | None, command: commands.Command) -> None:
         """A client's command. Its attachment's number is ours to know."""
-        number = 0
-        for known_number, known in self._sinks.items():
-            if known is sink:
-                number = known_number
+        number = next((number for number, known in self._sinks.items() if known is sink), 0)
+        if sink is not None and not number:
+            return  # it was told that it is not, or no more, one of us
         if isinstance(command, _OF_THE_ATTACHMENT):
             command = replace(command, attachment=number)
         elif isinstance(command, commands.AppendAudio) and command.sent is not None:
@@ -236,7 +264,7 @@ class SessionLoop:
         if self.over:
             return
         try:
-            decision = decide(self._ledger.state, asked.command, self._runtime.now())
+            decision = decide(self._ledger.state, asked.command, self._runtime.now(), asked.attachment)
         except refusals.Refused as refusal:
             self._refuse(asked, refusal, sink)
             return
@@ -247,6 +275,9 @@ class SessionLoop:
             self._ledger.after(asked.then)
 
     def _refuse(self, asked: Asked, refusal: refusals.Refused, sink: Sink | None = None) -> None:
+        if isinstance(asked.command, commands.Resume):
+            self._sinks.pop(asked.attachment).abort(refusal.code, refusal.message)
+            return
         client_event, now = asked.command.client_event, self._runtime.now()
         decision = refused(self._ledger.state, refusal, asked.attachment, client_event, now)
         if decision.drafts:
@@ -286,6 +317,7 @@ class SessionLoop:
         state, timed = self._ledger.state, self._timed
         same = state.voice is timed.voice and state.played is timed.played and state.config is timed.config
         same = same and state.units is timed.units and state.proposals is timed.proposals
+        same = same and state.lease is timed.lease
         if same and state.turns.active is timed.turns.active and state.input is timed.input:
             return  # what timers depend on is as it was; more input only makes them later
         self._timed = state

@@ -17,11 +17,12 @@ from antiphon.events.vocabulary import (
     Item,
     Overlap,
     PlaybackPolicy,
+    Terms,
     TurnDetection,
 )
 
 StageRole = Literal["voice", "model"]
-TimerName = Literal["silence", "playout", "stage", "continuation"]
+TimerName = Literal["silence", "playout", "stage", "continuation", "lease"]
 
 
 class Command(Struct, frozen=True, kw_only=True, gc=False):
@@ -41,15 +42,20 @@ class OpenSession(Command, frozen=True, kw_only=True):
     abilities: Abilities
     config: Config
     principal: str | None = None
+    terms: Terms = Terms()
 
 
 class OpenWriter(Command, frozen=True, kw_only=True):
-    """An actor took over writing. The first thing appended under every lease."""
+    """An actor took over writing. The first thing appended under every lease.
+
+    `alone`: whoever was connected to the writer before is not connected to this one.
+    """
 
     writer_epoch: int
     code: str
     boot: str
     projections: dict[str, int]
+    alone: bool = False
 
 
 class Configure(Command, frozen=True, kw_only=True):
@@ -78,11 +84,49 @@ class CloseSession(Command, frozen=True, kw_only=True):
     reason: str
 
 
+class Park(Command, frozen=True, kw_only=True):
+    """The process stops: leave the session to the next writer, or end it if nobody may come back."""
+
+    reason: str
+
+
+class Expire(Command, frozen=True, kw_only=True):
+    """Nobody has come back to a session that no process serves."""
+
+
 class Attach(Command, frozen=True, kw_only=True):
-    """Bind a connection. Numbers are given in order of arrival."""
+    """Bind a connection. Numbers are given in order of arrival. `token`: see ClientAttached."""
 
     dialect: str
     client: str = ""
+    token: bytes = b""
+
+
+class Resume(Command, frozen=True, kw_only=True):
+    """Bind a connection in the place of an earlier one, whether that is gone or not.
+
+    `presented` is the hash of the token that was presented, `token` that of the one to come back with next.
+    `after`: see ClientResumed; None: what was acknowledged, else what was sent.
+    """
+
+    dialect: str
+    presented: bytes
+    token: bytes
+    principal: str | None = None
+    after: int | None = None
+    client: str = ""
+
+
+class ConfirmClient(Command, frozen=True, kw_only=True):
+    """A frame came from a connection that had resumed."""
+
+    attachment: int
+
+
+class KeepAlive(Command, frozen=True, kw_only=True):
+    """The client is there."""
+
+    attachment: int
 
 
 class Detach(Command, frozen=True, kw_only=True):
@@ -134,7 +178,8 @@ class AppendAudio(Command, frozen=True, kw_only=True):
     """PCM of the user: mono signed 16-bit little-endian, 24 kHz, whole samples; and what was seen meanwhile.
 
     `speech`: the client's verdict, or that of its loudness; None where nobody judged. `sent` is a report that
-    was due: together they are one append to the log.
+    was due: together they are one append to the log. `earlier_events` are the client's ids of the frames
+    whose audio is in it, but for the last, which is `client_event`.
     """
 
     pcm: bytes
@@ -142,6 +187,7 @@ class AppendAudio(Command, frozen=True, kw_only=True):
     images: tuple[Image, ...] = ()
     hints: OverlapHints | None = None
     sent: ReportSent | None = None
+    earlier_events: tuple[str, ...] = ()
 
 
 class CommitInput(Command, frozen=True, kw_only=True):

@@ -30,16 +30,15 @@ from .refusals import Backpressure, CommitAborted, NothingToCommit
 from .state import LONGEST_UTTERANCE, Session
 
 SHORTEST_COMMIT = ms_to_samples(100)
-MOST_DEFERRED = 4
-"""Items that may wait for the answer under way to end."""
 
 
 def commit_input(state: Session, command: CommitInput, at: Moment) -> list[Event]:
     buffer, voice = state.buffer, state.voice
     _check(state, command)
     outcome = _outcome(state, command)
-    if outcome == "deferred" and len(state.turns.deferred) >= MOST_DEFERRED:
-        raise Backpressure(f"{MOST_DEFERRED} items wait already for the answer to end")
+    waiting = len(state.turns.deferred)
+    if outcome == "deferred" and waiting >= state.lease.terms.pending_turns:
+        raise Backpressure(f"{waiting} items wait already for the answer to end")
     item = voice.speaking or ItemId(state.new_id("item"))
     began = buffer.open_from if voice.speaking is None else voice.item_from
     committed = InputCommitted(

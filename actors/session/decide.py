@@ -33,6 +33,7 @@ from antiphon.events.vocabulary import (
     ResponseCreated,
     ResponseEnded,
     SessionClosed,
+    SessionExpired,
     SessionFailed,
     SpeechStarted,
     SpeechStopped,
@@ -55,6 +56,7 @@ from . import (
     history,
     images,
     input,
+    lease,
     life,
     limits,
     overlap,
@@ -96,7 +98,12 @@ CASES: dict[type[commands.Command], Case] = {
     commands.OpenSession: life.open_session,
     commands.Configure: configuration.configure,
     commands.CloseSession: life.close_session,
+    commands.Park: life.park,
+    commands.Expire: lease.expire,
     commands.Attach: attachment.attach,
+    commands.Resume: attachment.resume,
+    commands.ConfirmClient: attachment.confirm,
+    commands.KeepAlive: lease.keep_alive,
     commands.Detach: attachment.detach,
     commands.ReportSent: playback.record_sent,
     commands.FireTimer: timers.fire,
@@ -166,11 +173,21 @@ RULES: dict[type[Event], Rule] = {
 BEFORE: dict[type[Event], Rule] = {
     ResponseCreated: playback.estimate_earlier,
     SessionClosed: life.end_response,
+    SessionExpired: life.end_response,
     SessionFailed: life.end_response,
 }
 
 AFTER_THE_END = (commands.OpenWriter, commands.Detach, commands.ReportSent, commands.RecordStage)
-SILENT_AFTER_THE_END = (commands.StageWord, commands.RecordScores, commands.FireTimer, commands.CloseSession)
+SILENT_AFTER_THE_END = (
+    commands.StageWord,
+    commands.RecordScores,
+    commands.FireTimer,
+    commands.CloseSession,
+    commands.Park,
+    commands.Expire,
+    commands.ConfirmClient,
+    commands.KeepAlive,
+)
 
 
 def _next_work(state: Session) -> list[UnitSubmitted]:
@@ -191,14 +208,23 @@ class Decision(Struct, frozen=True, gc=False):
     effects: tuple[effects.Effect, ...] = ()
 
 
-def decide(state: Session, command: commands.Command, at: Moment) -> Decision:
-    """What `command` amounts to in `state`. Raises Refused; then nothing has changed."""
+def decide(state: Session, command: commands.Command, at: Moment, by: int = 0) -> Decision:
+    """What `command` amounts to in `state`. Raises Refused; then nothing has changed.
+
+    `by` is the connection that it came from; 0: from a stage, a timer, or the process itself.
+    """
+    if by and attachment.is_void(state, command, by):
+        report = command.sent if isinstance(command, commands.AppendAudio) else None
+        return Decision((), state) if report is None else decide(state, report, at)
     if state.phase == "closed" and not isinstance(command, AFTER_THE_END):
         if isinstance(command, SILENT_AFTER_THE_END):
             return Decision((), state)
         raise SessionOver("the session has ended")
     at = _not_before(state, at, command.boot if isinstance(command, commands.OpenWriter) else state.boot)
     happened = CASES[type(command)](state, command, at)
+    accepted = attachment.taken_in(state, command, by) if by else None
+    if accepted is not None:
+        happened = [accepted, *happened]
     able = state.abilities
     plain = len(happened) == 1 and not able.unit_ms and not able.confirms_config
     alone = _settle_alone(state, happened[0], at) if plain else None

@@ -21,6 +21,7 @@ from antiphon.events.vocabulary import (
     Event,
     InputAppended,
     SessionClosed,
+    SessionExpired,
     SessionFailed,
     SessionOpened,
     StageRefused,
@@ -211,6 +212,7 @@ EFFECTS: dict[type[Event], Derive] = {
     EpochAdvanced: lambda state, event, seq: [CancelStage(event.cancelled, event.next)],
     StageRefused: lambda state, event, seq: _let_go(state, event),
     SessionClosed: lambda state, event, seq: _close(state, event.reason),
+    SessionExpired: lambda state, event, seq: _close(state, event.reason),
     SessionFailed: lambda state, event, seq: _close(state, event.code),
 }
 

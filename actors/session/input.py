@@ -30,9 +30,6 @@ from .commands import AppendAudio, ClearInput, RecordHeard
 from .refusals import Backpressure, Unsupported
 from .state import LONGEST_UTTERANCE, Input, Recognition, Session, Verdicts
 
-MOST_AHEAD = 16 * 1024 * 1024 // BYTES_PER_SAMPLE
-"""Samples of a stream that may wait for the stage."""
-
 NOT_SAID = ("silence", "acknowledgement")
 """Outcomes of a commit that make no item of the conversation."""
 
@@ -53,7 +50,7 @@ def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event
 def _check_room(state: Session) -> None:
     """A client may be ahead of a stage that is given one unit at a time, but not for ever."""
     ahead = state.buffer.appended - max(state.units.given, state.units.floor)
-    if state.streams and ahead > MOST_AHEAD:
+    if state.streams and ahead * BYTES_PER_SAMPLE > state.lease.terms.pending_input_bytes:
         raise Backpressure(f"{samples_to_ms(ahead)} ms of input wait already for the stage")
 
 

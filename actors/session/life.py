@@ -1,6 +1,7 @@
 """The life of a session: opened, closed or failed, and the stages that serve it.
 
-A session is open from SessionOpened until SessionClosed or SessionFailed, and then nothing of it changes.
+A session is open from SessionOpened until SessionClosed, SessionExpired or SessionFailed, and then nothing of
+it changes. A process that stops does not end it, unless its terms are that nobody may come back.
 Ending it ends what is being generated first. A model stage that will not take the session in, or dies,
 takes the answer under way (and without any stage, the session) with it; a voice detector that goes leaves
 the session without server VAD.
@@ -13,13 +14,16 @@ from msgspec.structs import replace
 from antiphon.events.ids import SessionId
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import (
+    ClientDetached,
     ConfigRefused,
     Event,
     ResponseEnded,
     SessionClosed,
     SessionConfigured,
+    SessionExpired,
     SessionFailed,
     SessionOpened,
+    SessionParked,
     StageLost,
     StageOpened,
     StageRefused,
@@ -27,19 +31,19 @@ from antiphon.events.vocabulary import (
     WriterOpened,
 )
 
-from .commands import CloseSession, OpenSession, OpenWriter, RecordStage
+from .commands import CloseSession, OpenSession, OpenWriter, Park, RecordStage
 from .state import Session
 
 
 def open_writer(state: Session, command: OpenWriter, at: Moment) -> list[Event]:
-    return [
-        WriterOpened(
-            writer_epoch=command.writer_epoch,
-            code=command.code,
-            boot=command.boot,
-            projections=command.projections,
-        )
-    ]
+    opened = WriterOpened(
+        writer_epoch=command.writer_epoch,
+        code=command.code,
+        boot=command.boot,
+        projections=command.projections,
+    )
+    current = state.attached.current if command.alone else 0
+    return [opened, ClientDetached(attachment=current, reason="lost")] if current else [opened]
 
 
 def open_session(state: Session, command: OpenSession, at: Moment) -> list[Event]:
@@ -51,6 +55,7 @@ def open_session(state: Session, command: OpenSession, at: Moment) -> list[Event
             abilities=command.abilities,
             config=command.config,
             principal=command.principal,
+            terms=command.terms,
         )
     ]
 
@@ -59,12 +64,18 @@ def close_session(state: Session, command: CloseSession, at: Moment) -> list[Eve
     return [SessionClosed(reason=command.reason)]
 
 
-def end_response(state: Session, event: SessionClosed | SessionFailed, at: Moment) -> list[Event]:
+def park(state: Session, command: Park, at: Moment) -> list[Event]:
+    if state.lease.terms.disconnect_grace_s > 0:
+        return [SessionParked(reason=command.reason)]
+    return [SessionClosed(reason=command.reason)]
+
+
+def end_response(state: Session, event: Event, at: Moment) -> list[Event]:
     """Before a session ends its answer does, so that every created response has its end."""
     active = state.turns.active
     if active is None:
         return []
-    outcome = "cancelled" if isinstance(event, SessionClosed) else "failed"
+    outcome = "failed" if isinstance(event, SessionFailed) else "cancelled"
     return [ResponseEnded(response=active.response, outcome=outcome, reason="session_closed")]  # type: ignore[arg-type]
 
 
@@ -115,7 +126,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             holding = frozenset({"model", "voice"} if abilities.detects_voice else {"model"})
             opened = replace(state, incarnation=incarnation, phase="open", holding=holding)
             return replace(opened, abilities=abilities, config=config)
-        case SessionClosed() | SessionFailed():
+        case SessionClosed() | SessionExpired() | SessionFailed():
             return replace(state, phase="closed")
         case WriterOpened(writer_epoch=epoch, boot=boot):
             return replace(state, writer_epoch=epoch, boot=boot)

@@ -55,8 +55,9 @@ def _is_decided(played: Played) -> bool:
 
 
 def record_sent(state: Session, command: ReportSent, at: Moment) -> list[Event]:
-    """A report is a fact if it tells of frames that no earlier one told of."""
-    if command.through <= state.attached.reported:
+    """A report is a fact if it tells of frames that no earlier one told of. That of a connection whose place
+    another has taken may still come."""
+    if command.attachment == state.attached.count and command.through <= state.attached.reported:
         return []
     return [
         FramesSent(
@@ -245,6 +246,16 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return state if played is None else put_played(state, move(played, event))
         case _:
             return state
+
+
+def fold_resumed(state: Session, event: Event, at: Moment) -> Session:
+    """Nothing plays while nobody is connected: what was sent has been heard, and the rest begins now."""
+    for played in state.played[-2:]:
+        if played.first_mono_ns is not None and not (played.ended and played.sent >= played.generated):
+            begins = at.mono_ns - samples_to_ms(played.sent) * 1_000_000
+            first = max(played.first_mono_ns, begins)
+            state = put_played(state, replace(played, first_mono_ns=first))
+    return state
 
 
 def fold_ends(state: Session, event: Event, at: Moment) -> Session:

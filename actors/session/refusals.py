@@ -27,6 +27,8 @@
     playback_item_not_found         no answer of that name
     playback_item_mismatch          the item is not the named response's
     invalid_event_ack               no frame of that number was sent
+    invalid_resume_token            not the token of this session, or not any more
+    session_resume_conflict         the client has seen frames that the session never sent
 
 Dialects translate codes to their own names (projections/realtime/errors.py).
 """
@@ -156,3 +158,11 @@ class PlaybackMismatch(Refused):
 
 class NoSuchFrame(Refused):
     code = "invalid_event_ack"
+
+
+class InvalidToken(Refused):
+    code = "invalid_resume_token"
+
+
+class ResumeConflict(Refused):
+    code = "session_resume_conflict"

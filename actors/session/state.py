@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from antiphon.events.ids import Fence, ItemId, Operation, ResponseId, Seq, SessionId, derived_id
 from antiphon.events.units import SAMPLE_RATE, Moment, ms_to_samples
-from antiphon.events.vocabulary import Abilities, Config, Item, PlaybackPolicy
+from antiphon.events.vocabulary import Abilities, Config, Item, PlaybackPolicy, Terms
 
 Phase = Literal["new", "open", "closed"]
 
@@ -227,12 +227,34 @@ class Entry(Struct, frozen=True, gc=False):
 
 class Attached(Struct, frozen=True, gc=False):
     """Connections: the one that may command (0: none), how many there have been, and the number of the last
-    frame that the latest one has reported as sent, and has acknowledged."""
+    frame that the latest one has reported as sent, and has acknowledged.
+
+    By the hashes `token` and `former_token` (b"": by none) a client can come back.
+    """
 
     current: int = 0
     count: int = 0
     reported: int = -1
     acknowledged: int = -1
+    token: bytes = b""
+    former_token: bytes = b""
+
+
+class Accepted(Struct, frozen=True, gc=False):
+    """The client's ids of the latest frames taken in, from the present connection and from those before."""
+
+    now: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    last: str | None = None
+
+
+class Lease(Struct, frozen=True, gc=False):
+    """How long the session may last. Wall time is of the opening; `left_mono_ns` is when the last client went
+    or, if that was before the present writer, when that began; None: one is connected."""
+
+    terms: Terms = Terms()
+    opened_wall_ns: int = 0
+    left_mono_ns: int | None = None
 
 
 class Refusals(Struct, frozen=True, gc=False):
@@ -269,6 +291,9 @@ class Session(Struct, frozen=True, gc=False):
     """Responses in order of creation; the last few may still move, all are kept for late acknowledgements."""
     entries: tuple[Entry, ...] = ()
     attached: Attached = Attached()
+    accepted: Accepted = Accepted()
+    lease: Lease = Lease()
+    principal: str | None = None
     holding: frozenset[str] = frozenset()
     """The stages that have the session and have not let it go."""
     refusals: Refusals = Refusals()

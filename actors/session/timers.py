@@ -9,7 +9,7 @@ from __future__ import annotations
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Event
 
-from . import continuation, patience
+from . import continuation, lease, patience
 from .commands import FireTimer, TimerName
 from .playback import estimate_played_out, playout_due_ns
 from .state import Session
@@ -29,6 +29,8 @@ def timers(state: Session) -> dict[TimerName, int]:
         dues["stage"] = due
     if (due := continuation.due_ns(state)) is not None:
         dues["continuation"] = due
+    if (due := lease.due_ns(state)) is not None:
+        dues["lease"] = due
     return dues
 
 
@@ -40,5 +42,7 @@ def fire(state: Session, command: FireTimer, at: Moment) -> list[Event]:
             return list(estimate_played_out(state, at))
         case "continuation":
             return continuation.go_on(state, at)
+        case "lease":
+            return lease.end(state, at)
         case _:
             return patience.go_on(state, at)

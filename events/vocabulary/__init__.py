@@ -1,6 +1,17 @@
 """Every event there is, by row of the design's table. The name of the class is its type in the log."""
 
-from .attachment import AudioSent, ClientAttached, ClientDetached, EventsAcknowledged, FramesSent
+from .attachment import (
+    AudioSent,
+    ClientAttached,
+    ClientConfirmed,
+    ClientDetached,
+    ClientReplaced,
+    ClientResumed,
+    ClientSeen,
+    CommandsAccepted,
+    EventsAcknowledged,
+    FramesSent,
+)
 from .base import Event
 from .fence import EpochAdvanced
 from .history import Item, ItemAdded, ItemRemoved, Part, PartKind
@@ -39,8 +50,11 @@ from .session import (
     PlaybackPolicy,
     SessionClosed,
     SessionConfigured,
+    SessionExpired,
     SessionFailed,
     SessionOpened,
+    SessionParked,
+    Terms,
     TurnDetection,
     TurnSignalled,
     WriterOpened,
@@ -60,9 +74,11 @@ from .stage import (
 )
 
 EVENT_TYPES: tuple[type[Event], ...] = (
-    SessionOpened, SessionConfigured, ConfigProposed, ConfigRefused, SessionClosed, SessionFailed,
+    SessionOpened, SessionConfigured, ConfigProposed, ConfigRefused, SessionClosed, SessionExpired,
+    SessionFailed, SessionParked,
     WriterOpened, CommandRefused, TurnSignalled,
-    ClientAttached, ClientDetached, FramesSent, EventsAcknowledged,
+    ClientAttached, ClientResumed, ClientConfirmed, ClientReplaced, ClientSeen, ClientDetached,
+    CommandsAccepted, FramesSent, EventsAcknowledged,
     InputAppended, ImageReceived, OverlapDecided, VoiceScored, SpeechStarted, SpeechStopped,
     InputCommitted, InputTranscribed, InputCleared,
     StageOpened, StageRefused, StageReleased, StageLost, UnitSubmitted, UnitCompleted, UnitRefused,
@@ -81,8 +97,13 @@ __all__ = [
     "AudioSent",
     "AudioSpoken",
     "ClientAttached",
+    "ClientConfirmed",
     "ClientDetached",
+    "ClientReplaced",
+    "ClientResumed",
+    "ClientSeen",
     "CommandRefused",
+    "CommandsAccepted",
     "CommitOutcome",
     "Config",
     "ConfigProposed",
@@ -116,8 +137,10 @@ __all__ = [
     "ResponseEnded",
     "SessionClosed",
     "SessionConfigured",
+    "SessionExpired",
     "SessionFailed",
     "SessionOpened",
+    "SessionParked",
     "SpeechStarted",
     "SpeechStopped",
     "StageLost",
@@ -126,6 +149,7 @@ __all__ = [
     "StageOutputDropped",
     "StageRefused",
     "StageReleased",
+    "Terms",
     "TextSpoken",
     "ToolCalled",
     "TurnDetection",

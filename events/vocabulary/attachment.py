@@ -10,11 +10,60 @@ from .base import Event
 
 
 class ClientAttached(Event, frozen=True, kw_only=True):
-    """A connection was bound to the session. `attachment` counts them from 1."""
+    """A connection was bound to the session. `attachment` counts them from 1.
+
+    `token` is the SHA-256 of the secret by which the client can come back; b"": it cannot.
+    """
 
     attachment: int
     dialect: str
     client: str = ""
+    token: bytes = b""
+
+
+class ClientResumed(Event, frozen=True, kw_only=True):
+    """A client came back, or another took its place, by the token that it was given.
+
+    It has every frame up to number `after`. `token` is the hash of its new secret; the former one is good
+    until ClientConfirmed. Audio of epochs before `epoch` is void. `last_client_event` is the client's id of
+    the latest of its frames that the session has taken in.
+    """
+
+    attachment: int
+    dialect: str
+    after: int
+    epoch: int
+    client: str = ""
+    token: bytes = b""
+    last_client_event: str | None = None
+
+
+class ClientConfirmed(Event, frozen=True, kw_only=True):
+    """The first frame came from a connection that had resumed: the token before its own is void."""
+
+    attachment: int
+
+
+class ClientReplaced(Event, frozen=True, kw_only=True):
+    """Another connection took the place of this one, which may ask nothing any more."""
+
+    attachment: int
+
+
+class ClientSeen(Event, frozen=True, kw_only=True):
+    """The client has said nothing for a while, but that it is there."""
+
+    attachment: int
+
+
+class CommandsAccepted(Event, frozen=True, kw_only=True):
+    """Frames of a client, by its own ids, were taken in with the facts of the same batch (maybe with none).
+
+    Sent again after a resume they are not taken in twice.
+    """
+
+    attachment: int
+    client_events: tuple[str, ...]
 
 
 class ClientDetached(Event, frozen=True, kw_only=True):

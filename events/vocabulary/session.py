@@ -83,6 +83,24 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     echo: dict[str, Any] = field(default_factory=dict)
 
 
+class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How long a session may last and how much of it may wait, set by the server and by no client. Seconds.
+
+    `idle_ttl_s`: nothing at all happens; None: for ever. `disconnect_grace_s`: nobody is connected; 0: the
+    session ends with its connection. `max_session_s`: since it opened; then it ends with the turn, at the
+    latest `turn_grace_s` later. `remembered_commands`: of how many frames of a client the ids are known.
+    `pending_turns`: items that wait for an answer to end; `pending_input_bytes`: PCM that the stage lacks.
+    """
+
+    idle_ttl_s: float | None = None
+    disconnect_grace_s: float = 0.0
+    max_session_s: float | None = None
+    turn_grace_s: float = 30.0
+    remembered_commands: int = 256
+    pending_turns: int = 4
+    pending_input_bytes: int = 16 * 1024 * 1024
+
+
 class SessionOpened(Event, frozen=True, kw_only=True):
     """A session began its life. `principal` is a hash of the key that opened it, None without keys."""
 
@@ -92,6 +110,7 @@ class SessionOpened(Event, frozen=True, kw_only=True):
     abilities: Abilities
     config: Config
     principal: str | None = None
+    terms: Terms = Terms()
 
 
 class SessionConfigured(Event, frozen=True, kw_only=True):
@@ -139,6 +158,20 @@ class TurnSignalled(Event, frozen=True, kw_only=True):
 
 class SessionClosed(Event, frozen=True, kw_only=True):
     """The session ended as somebody wanted: `client`, `disconnected`, `shutdown`; or had to: `expelled`."""
+
+    reason: str
+
+
+class SessionExpired(Event, frozen=True, kw_only=True):
+    """The session ended because its time was over: `idle_ttl_expired`, `disconnect_grace_expired`,
+    `max_session_expired`."""
+
+    reason: str
+
+
+class SessionParked(Event, frozen=True, kw_only=True):
+    """The process that served the session stopped. Whoever opens the log next goes on; nobody is connected
+    meanwhile, and the time that a client has to come back begins with the next writer."""
 
     reason: str
 

@@ -22,6 +22,7 @@ from antiphon.events.vocabulary import (
     ModelListened,
     ResponseCreated,
     SessionConfigured,
+    Terms,
     ToolCalled,
     TurnEnded,
     UnitCompleted,
@@ -69,7 +70,13 @@ class Conversation:
         self._numbers = 0
         opening = None
         if config is not None:
-            opening = commands.OpenSession(incarnation=0, mode="duplex", abilities=ABLE, config=config)
+            opening = commands.OpenSession(
+                incarnation=0,
+                mode="duplex",
+                abilities=ABLE,
+                config=config,
+                terms=Terms(disconnect_grace_s=30),
+            )
         writer = commands.OpenWriter(writer_epoch=0, code="t", boot="t", projections={})
         self.loop = SessionLoop(Opening(S, log, self.process, "t", writer, opening), straight)
         self.loop.begin()

@@ -260,7 +260,7 @@ class Talk:
     @staticmethod
     def _but_for_the_record(state: Session) -> Session:
         blank = Session(state.id)
-        return replace(state, seq=blank.seq, at=blank.at, refusals=blank.refusals)
+        return replace(state, seq=blank.seq, at=blank.at, refusals=blank.refusals, accepted=blank.accepted)
 
 
 def only(kind: type[E], events: Sequence[Event]) -> list[E]:

@@ -45,6 +45,7 @@ from antiphon.events.vocabulary import (
     ItemAdded,
     Part,
     ResponseCreated,
+    Terms,
     UnitSubmitted,
     WriterOpened,
 )
@@ -104,7 +105,13 @@ class Stand:
         self.fates = iter(fates)
         writer = c.OpenWriter(writer_epoch=0, code="test", boot="boot", projections={})
         abilities = Abilities(stage="s", hears="utterances", detects_voice=self._detection, transcribes=True)
-        opened = c.OpenSession(incarnation=0, mode="realtime", abilities=abilities, config=Config())
+        opened = c.OpenSession(
+            incarnation=0,
+            mode="realtime",
+            abilities=abilities,
+            config=Config(),
+            terms=Terms(disconnect_grace_s=30),
+        )
         opening = Opening(SESSION, self.log, self, "test", writer, None if recovering else opened)
         self.tell(Begin(opening, self.sink, c.Attach(dialect="realtime")))
         return self
@@ -386,7 +393,7 @@ def test_a_timer_is_armed_as_soon_as_the_state_asks_for_it_and_again_by_the_next
     assert [due for name, due in stand.armed if name == "playout"] == [1_000 + 100_000_000]
     other = Stand(system, log=stand.store)
     other.begin(recovering=True)
-    assert other.armed == [armed for armed in stand.armed if armed[0] == "playout"]
+    assert [armed for armed in other.armed if armed[0] == "playout"] == [("playout", 1_000 + 100_000_000)]
 
 
 # --- beginning and ending ---------------------------------------------------------------------------------
@@ -414,7 +421,7 @@ def test_another_process_goes_on_where_the_log_ends_and_shows_it_from_the_beginn
     other = Stand(system, log=stand.store)
     other.begin(recovering=True)
     assert other.sink.events == stand.stored
-    assert other.sink.names[-2:] == ["WriterOpened", "ClientAttached"]
+    assert other.sink.names[-3:] == ["WriterOpened", "ClientDetached", "ClientAttached"]
 
 
 def test_a_log_in_which_no_session_was_opened_is_no_session(system: ActorSystem) -> None:

@@ -23,7 +23,7 @@ from antiphon.events.memory import MemoryLog
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Log
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import Abilities, AudioSent, Config, Overlap, TurnDetection
+from antiphon.events.vocabulary import Abilities, AudioSent, Config, Overlap, Terms, TurnDetection
 from antiphon.events.wavering import Fate
 
 from .checker import Checker
@@ -141,7 +141,10 @@ class World:
             unit_ms=UNIT_MS if units else 0,
             confirms_config=bool(units),
         )
-        self._live(c.OpenSession(incarnation=0, mode="realtime", abilities=abilities, config=config))
+        terms = Terms(disconnect_grace_s=3_600)
+        self._live(
+            c.OpenSession(incarnation=0, mode="realtime", abilities=abilities, config=config, terms=terms)
+        )
 
     def _live(self, open_session: c.OpenSession | None) -> None:
         self.process = Process(self, self._lives)
