@@ -14,7 +14,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -22,6 +22,8 @@ from .realtime.undecodable import Undecodable
 from .wishes import Decoder, Wish
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 INLINE = 90 * 1024
 """Characters of a frame that is read at once: 64 KiB of audio in base64, and the members around it."""
@@ -31,6 +33,13 @@ PORTION = 8
 
 READERS = ThreadPoolExecutor(2, thread_name_prefix="frames")
 """Threads for large frames, of all connections: reading one holds the interpreter half of the time."""
+
+
+async def read_aside(text: str, read: Callable[[str], T]) -> T:
+    """What a frame amounts to that nothing waits behind; a large one is read in a thread."""
+    if len(text) <= INLINE:
+        return read(text)
+    return await asyncio.get_running_loop().run_in_executor(READERS, read, text)
 
 
 class Place:

@@ -24,7 +24,7 @@ from antiphon.events.ids import SessionId
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config, ConfigProposed, Overlap, SessionConfigured
 from antiphon.web.dialect import Beginning, Left, Receive
-from antiphon.web.intake import INLINE, READERS
+from antiphon.web.intake import read_aside
 from antiphon.web.realtime.undecodable import Undecodable
 
 from . import frames as f
@@ -52,9 +52,7 @@ async def begin(
     text = await first_message(receive)
     able = abilities()  # who speaks first is answered, also where nothing can be opened
     usual = usual_config(able, model)
-    if len(text) <= INLINE:
-        return _beginning(text, able, usual)
-    return await asyncio.get_running_loop().run_in_executor(READERS, _beginning, text, able, usual)
+    return await read_aside(text, lambda text: _beginning(text, able, usual))
 
 
 def _beginning(text: str, able: Abilities, usual: Config) -> Beginning:
