@@ -6,9 +6,14 @@ from collections.abc import Mapping
 
 from .base import Projection
 from .duplex.projection import DuplexProjection
+from .native.projection import NativeProjection
 from .realtime.projection import RealtimeProjection
 
-DIALECTS: Mapping[str, Projection] = {"realtime": RealtimeProjection(), "duplex": DuplexProjection()}
+DIALECTS: Mapping[str, Projection] = {
+    "realtime": RealtimeProjection(),
+    "duplex": DuplexProjection(),
+    "native": NativeProjection(),
+}
 
 
 def versions() -> dict[str, int]:

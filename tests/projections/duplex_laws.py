@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 
 from antiphon.events.envelope import Stored
-from antiphon.projections.duplex import frames as f
-from antiphon.projections.duplex.step import step
-from antiphon.projections.duplex.view import View
+from antiphon.projections.base import Projection
+from antiphon.projections.duplex.projection import DuplexProjection
 
 BEGINS = [
     "response.created",
@@ -33,26 +32,31 @@ ONCE = {
     "response.content_part.done",
     "response.done",
 }
-NUMBERED = "event_"
+DUPLEX = DuplexProjection()
 
 
-def frames_of(log: Iterable[Stored]) -> list[dict[str, Any]]:
+def frames_of(log: Iterable[Stored], projection: Projection = DUPLEX) -> list[dict[str, Any]]:
     """What attachment 1 is shown of these events, as it reads it."""
-    view, shown = View(attachment=1), []
+    return continued(projection.begin(1), log, projection)[1]
+
+
+def continued(view: Any, log: Iterable[Stored], projection: Projection) -> tuple[Any, list[dict[str, Any]]]:
+    """The view after these events, and what is shown of them."""
+    shown: list[dict[str, Any]] = []
     for stored in log:
-        view, frames = step(view, stored)
+        view, frames = projection.step(view, stored)
         shown += [wire(frame) for frame in frames]
-    return shown
+    return view, shown
 
 
-def wire(frame: f.Frame) -> dict[str, Any]:
+def wire(frame: Any) -> dict[str, Any]:
     read: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(frame))
     return read
 
 
 def check(frames: Sequence[dict[str, Any]]) -> None:
     """The laws of a duplex connection."""
-    _numbers_rise(frames)
+    numbers_rise(frames)
     _the_session_begins_and_ends(frames)
     _items_come_before_what_is_said_of_them(frames)
     _commits_fan_out_in_order(frames)
@@ -77,7 +81,7 @@ def check(frames: Sequence[dict[str, Any]]) -> None:
             assert frames[at - 1]["type"] == "response.done"
 
 
-def _numbers_rise(frames: Sequence[dict[str, Any]]) -> None:
+def numbers_rise(frames: Sequence[dict[str, Any]]) -> None:
     numbers = [frame["server_event_seq"] for frame in frames]
     assert numbers == sorted(set(numbers)), "numbers do not strictly rise"
     assert [frame["event_id"] for frame in frames] == [f"event_{number}" for number in numbers]

@@ -1,15 +1,20 @@
-"""Whatever a session goes through, a duplex client sees it in lawful order, and always the same."""
+"""Whatever a session goes through, a duplex client and a native one see it in lawful order, always the same."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from antiphon.events.vocabulary import Config
+from antiphon.projections.base import Projection
+from antiphon.projections.dialects import DIALECTS
 from tests.actors.session.acts import ACTS, DUPLEX_ACTS
 from tests.actors.session.given import Talk
 from tests.actors.session.test_any_conversation import (
@@ -20,7 +25,8 @@ from tests.actors.session.test_any_conversation import (
     conversations,
 )
 
-from .duplex_laws import check, frames_of
+from . import native_laws
+from .duplex_laws import check, continued, frames_of
 from .sdk import MODELS
 
 EXAMPLES = 2_000 if os.environ.get("CI") else 100
@@ -33,16 +39,45 @@ def acted_out(kind: Kind, acts: Conversation) -> Talk:
     return talk
 
 
+LAWS: dict[str, tuple[Projection, Callable[[list[dict[str, Any]]], None]]] = {
+    "duplex": (DIALECTS["duplex"], check),
+    "native": (DIALECTS["native"], native_laws.check),
+}
+dialects = pytest.mark.parametrize("dialect", LAWS)
+
+
+def held_to_its_laws(dialect: str, kind: Kind, acts: Conversation) -> None:
+    projection, laws = LAWS[dialect]
+    laws(frames_of(acted_out(kind, acts).stored, projection))
+
+
+@dialects
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(kind=st.sampled_from(DUPLEX), acts=conversations(DUPLEX_ACTS))
-def test_every_frame_of_any_conversation_is_lawful(kind: Kind, acts: Conversation) -> None:
-    check(frames_of(acted_out(kind, acts).stored))
+def test_every_frame_of_any_conversation_is_lawful(dialect: str, kind: Kind, acts: Conversation) -> None:
+    held_to_its_laws(dialect, kind, acts)
 
 
+@dialects
 @settings(max_examples=EXAMPLES // 4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(kind=st.sampled_from(PLAIN), acts=conversations(ACTS))
-def test_the_log_of_a_plain_session_can_be_read_by_a_duplex_client(kind: Kind, acts: Conversation) -> None:
-    check(frames_of(acted_out(kind, acts).stored))
+def test_the_log_of_a_plain_session_can_be_read_as_well(dialect: str, kind: Kind, acts: Conversation) -> None:
+    held_to_its_laws(dialect, kind, acts)
+
+
+@dialects
+@settings(max_examples=EXAMPLES // 4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(kind=st.sampled_from(DUPLEX), acts=conversations(DUPLEX_ACTS), cut=st.floats(0, 1))
+def test_what_was_seen_and_the_rest_are_the_whole(
+    dialect: str, kind: Kind, acts: Conversation, cut: float
+) -> None:
+    """Wherever it is cut, and however often it goes on from there."""
+    log, (projection, _) = acted_out(kind, acts).stored, LAWS[dialect]
+    at = int(cut * len(log))
+    view, seen = continued(projection.begin(1), log[:at], projection)
+    for _ in range(2):
+        _, rest = continued(view, log[at:], projection)
+        assert [*seen, *rest] == frames_of(log, projection)
 
 
 PCM_24 = {"audio": {"input": {"format": {"type": "pcm16", "rate": 24_000}}}}
@@ -62,11 +97,3 @@ def test_frames_of_the_public_protocol_are_as_its_sdk_wants_them(kind: Kind, act
         if details is not None and details["reason"] not in OWN_REASONS:
             del details["reason"]
         model.model_validate_json(json.dumps(frame), strict=True)
-
-
-def test_the_same_events_always_give_the_same_frames() -> None:
-    talk = Talk()
-    talk.utterance()
-    talk.say("Hello.", 300)
-    talk.finish()
-    assert frames_of(talk.stored) == frames_of(talk.stored)

@@ -1,0 +1,1 @@
+"""The native dialect: what a client of `/v1/duplex` sees."""

@@ -1,0 +1,68 @@
+"""The dialect as a Projection (projections/base.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from antiphon.events.envelope import Stored
+from antiphon.projections.duplex import projection as duplex
+from antiphon.projections.duplex.projection import DuplexProjection, Meaning, audio
+
+from . import frames as f
+from .step import step
+from .view import View
+
+WORDING = 0
+"""Raised when only the wording changes: what there is to say has the duplex dialect's version."""
+VERSION = duplex.VERSION + WORDING
+
+
+def _words(frame: f.WordsDelta, stored: Stored) -> bytes:
+    return frame.text.encode()
+
+
+def _delta(frame: f.TextDelta, stored: Stored) -> bytes:
+    return frame.delta.encode()
+
+
+def _arguments(frame: f.FunctionCallDone, stored: Stored) -> bytes:
+    return frame.arguments.encode()
+
+
+def _transcript(frame: f.InputTranscribed, stored: Stored) -> bytes:
+    return frame.transcript.encode()
+
+
+def _status(frame: f.ResponseDone, stored: Stored) -> bytes:
+    return frame.status.encode()
+
+
+def _cancelled(frame: f.AudioCancelled, stored: Stored) -> bytes:
+    return b"cancelled"
+
+
+MEANINGS: Mapping[type[f.AnyFrame], Meaning] = {
+    f.AudioDelta: audio,
+    f.WordsDelta: _words,
+    f.TextDelta: _delta,
+    f.FunctionCallDone: _arguments,
+    f.InputTranscribed: _transcript,
+    f.ResponseDone: _status,
+    f.AudioCancelled: _cancelled,
+}
+
+
+class NativeProjection(DuplexProjection):
+    """Implements Projection."""
+
+    version = VERSION
+    meanings: ClassVar[Mapping[type[Any], Meaning]] = MEANINGS
+
+    @staticmethod
+    def begin(attachment: int) -> View:
+        return View(attachment=attachment)
+
+    @staticmethod
+    def step(view: View, stored: Stored) -> tuple[View, list[f.AnyFrame]]:  # type: ignore[override]  # of its own views
+        return step(view, stored)
