@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 @click.option("--max-data", metavar="SIZE", help="Erase the oldest beyond this size, e.g. 20GB (none).")
 @click.option("--no-audio-log", is_flag=True, default=None, help="Keep no audio once a session is over.")
 @click.option("--min-free", metavar="SIZE", help="With less free disk no session begins (1GB).")
+@click.option(
+    "--tls-certificate", metavar="FILE", help="Serve https and wss: a PEM certificate (and its chain)."
+)
+@click.option(
+    "--tls-key", metavar="FILE", help="The certificate's private key, a PEM file without a passphrase."
+)
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the cascade's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
 def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
@@ -39,18 +45,22 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     be none.
     """
     from antiphon.actors.processes.launcher import LaunchError, launch
-    from antiphon.web import logs
+    from antiphon.web import logs, tls
     from antiphon.web.settings import SettingsError, load
 
     try:
         settings = load(config, flags=flags)
+        secured = tls.context(settings) is not None
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
     _check_data(Path(settings.data))
     os.environ.pop("ANTIPHON_KEYS", None)  # the serving process has them; nobody else needs to inherit them
     logs.configure(settings.log_level)
-    click.echo(f"antiphon: http://{settings.host}:{settings.port}/  (stage: {settings.stage})", err=True)
+    if tls.key_is_exposed(settings):
+        click.echo(f"antiphon: everybody on this machine can read {settings.tls_key}: chmod 600 it", err=True)
+    address = f"{'https' if secured else 'http'}://{settings.host}:{settings.port}/"
+    click.echo(f"antiphon: {address}  (stage: {settings.stage})", err=True)
     try:
         sys.exit(launch(_plan(settings)))
     except LaunchError as error:

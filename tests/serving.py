@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ START_S = 60.0
 
 
 class RunningServer:
-    """One `antiphon serve`. `base` is http://127.0.0.1:PORT."""
+    """One `antiphon serve`. `base` is http://127.0.0.1:PORT, or https where a certificate to trust is given."""
 
     def __init__(
         self,
@@ -32,9 +33,11 @@ class RunningServer:
         arguments: tuple[str, ...],
         env: dict[str, str],
         output: int | None = None,
+        trusted: Path | None = None,
     ) -> None:
         self.data, self.port = data, port
-        self.base = f"http://127.0.0.1:{port}"
+        self.base = f"{'http' if trusted is None else 'https'}://127.0.0.1:{port}"
+        self._verify = True if trusted is None else ssl.create_default_context(cafile=str(trusted))
         self._log = (data.parent / f"serve-{port}.log").open("ab")
         command = [sys.executable, "-m", "antiphon.cli", "serve", "--stage", stage]
         self.process = subprocess.Popen(
@@ -46,7 +49,7 @@ class RunningServer:
         )
 
     def get(self, path: str, **options: Any) -> httpx.Response:
-        with httpx.Client(trust_env=False, timeout=5) as client:
+        with httpx.Client(trust_env=False, timeout=5, verify=self._verify) as client:
             return client.get(self.base + path, **options)
 
     def wait(self, path: str, status: int = 200, seconds: float = START_S) -> float:
@@ -101,10 +104,17 @@ def running(
     port: int | None = None,
     ready: bool = True,
     output: int | None = None,
+    trusted: Path | None = None,
 ) -> Iterator[RunningServer]:
     """A server that is ready (unless told otherwise), and that is gone afterwards."""
     server = RunningServer(
-        data, stage=stage, port=port or free_port(), arguments=arguments, env=env or {}, output=output
+        data,
+        stage=stage,
+        port=port or free_port(),
+        arguments=arguments,
+        env=env or {},
+        output=output,
+        trusted=trusted,
     )
     try:
         server.wait("/health" if ready else "/live")

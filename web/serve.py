@@ -14,7 +14,7 @@ import uvloop
 from antiphon.actors.processes.lifeline import end_with_launcher, serving_plan
 from antiphon.events.segments.descriptors import raise_descriptor_limit
 
-from . import logs
+from . import handshake, logs, tls
 from .app import create_app
 from .direct import DirectWebSocket
 from .patience import PatientHttp
@@ -32,12 +32,13 @@ def main() -> None:
     structlog.get_logger(__name__).info("server.descriptors", limit=now, before=before)
     listening = socket.socket(fileno=plan.listen_fd)
     listening.setblocking(False)
+    secured = tls.context(settings)
     config = uvicorn.Config(
         create_app(settings, plan.stages),
         ws=DirectWebSocket,  # on websockets-sansio, the cheapest per frame of uvicorn's three
         ws_per_message_deflate=False,
         ws_max_size=LARGEST_FRAME + 1024 * 1024,
-        http=PatientHttp,  # on h11
+        http=PatientHttp if secured is None else handshake.behind(secured),  # type: ignore[arg-type]  # on h11
         access_log=False,  # it would write query strings, and they may hold keys
         log_config=None,
         server_header=False,

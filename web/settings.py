@@ -39,6 +39,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Web origins allowed beside the server's own, e.g. `https://app.example`."""
     hosts: tuple[str, ...] = ()
     """Host names the server answers to beside its address and `localhost`."""
+    tls_certificate: str = ""
+    """A PEM file with the server's certificate, and those between it and its root. Empty: no TLS."""
+    tls_key: str = ""
+    """A PEM file with the certificate's private key, without a passphrase."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     keep_audio: str = quantities.NONE
     """How long a session's audio is kept once it is over; `none`: as long as its events."""
@@ -94,6 +98,8 @@ _ENVIRONMENT = {
     "ANTIPHON_KEYS": "keys",
     "ANTIPHON_ORIGINS": "origins",
     "ANTIPHON_HOSTS": "hosts",
+    "ANTIPHON_TLS_CERTIFICATE": "tls_certificate",
+    "ANTIPHON_TLS_KEY": "tls_key",
     "ANTIPHON_LOG_LEVEL": "log_level",
     "ANTIPHON_KEEP_AUDIO": "keep_audio",
     "ANTIPHON_KEEP_EVENTS": "keep_events",

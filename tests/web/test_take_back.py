@@ -36,7 +36,7 @@ AUDIO = "x" * 13_600
 
 
 @asynccontextmanager
-async def slow_reader(port: int, path: str = "/") -> AsyncIterator[ClientConnection]:
+async def slow_reader(port: int, path: str = "/", **options: Any) -> AsyncIterator[ClientConnection]:
     """A client whose kernel takes little for it, and which reads only when asked to.
 
     Not less than this: with a few KiB the kernel drops what it has no room for, also its acknowledgements, and
@@ -46,10 +46,9 @@ async def slow_reader(port: int, path: str = "/") -> AsyncIterator[ClientConnect
     small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MOST // 2)
     small.setblocking(False)
     await asyncio.get_running_loop().sock_connect(small, ("127.0.0.1", port))
-    url = f"ws://127.0.0.1:{port}{path}"
-    async with connect(
-        url, sock=small, proxy=None, compression=None, max_queue=1, max_size=None, close_timeout=0.2
-    ) as client:
+    url = f"{'wss' if options else 'ws'}://127.0.0.1:{port}{path}"
+    options |= {"sock": small, "proxy": None, "compression": None, "max_queue": 1, "max_size": None}
+    async with connect(url, close_timeout=0.2, **options) as client:
         yield client
 
 
@@ -82,9 +81,12 @@ class Sending:
         return waiting
 
 
-async def a_cut_off_answer() -> None:
+async def cut_off_answer(server: dict[str, Any], client_options: dict[str, Any]) -> None:
     sending = Sending()
-    async with serving(sending, ws=DirectWebSocket) as port, slow_reader(port) as client:
+    async with (
+        serving(sending, ws=DirectWebSocket, **server) as port,
+        slow_reader(port, **client_options) as client,
+    ):
         async with asyncio.timeout(WAIT_S):
             await sending.ready.wait()
             for number in range(LETTERS):
@@ -105,7 +107,7 @@ async def a_cut_off_answer() -> None:
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_of_an_answer_that_nobody_reads_less_than_64_kib_cannot_be_taken_back(loop: Any) -> None:
     with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(a_cut_off_answer())
+        runner.run(cut_off_answer({}, {}))
 
 
 def queued(port: int, client: int) -> int:
