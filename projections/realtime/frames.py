@@ -1,14 +1,17 @@
 """The frames of the dialect. Field names and orders are the public protocol's (GA, 2026).
 
 Every frame has `type` and `event_id`; `output_index` and `content_index` are always present where they
-belong; integers are integers. Audio deltas carry the event's payload: base64 of mono pcm16 at 24 kHz.
+belong; integers are integers. Audio deltas carry the event's payload: base64 of mono pcm16 at 24 kHz, or what
+a telephone makes of it.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+
+from antiphon.projections.duplex.formats import Format
 
 Json = dict[str, Any]
 ErrorType = Literal["invalid_request_error", "rate_limit_error", "server_error"]
@@ -140,9 +143,13 @@ class PartDone(InPart, frozen=True, kw_only=True, tag="response.content_part.don
 
 
 class AudioDelta(InPart, frozen=True, kw_only=True, tag="response.output_audio.delta"):
-    """`delta` is filled in by the attachment, from the event's payload."""
+    """`delta` is filled in by the attachment, from the event's payload.
+
+    `form` tells it how, where that is not as the payload has it, and is not sent.
+    """
 
     delta: bytes = b""
+    form: Format | UnsetType = UNSET
 
 
 class AudioDone(InPart, frozen=True, kw_only=True, tag="response.output_audio.done"):

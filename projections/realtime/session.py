@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from antiphon.actors.session.configuration import merged
 from antiphon.events.ids import SessionId
-from antiphon.events.units import SAMPLE_RATE
 from antiphon.events.vocabulary import Config
 
+from .formats import format_of, shown
 from .frames import Json
-
-FORMAT = {"type": "audio/pcm", "rate": SAMPLE_RATE}
 
 
 def session_object(session: SessionId, config: Config) -> Json:
     """Shown in session.created and session.updated. `interrupt_response` and `create_response` are explicit:
     clients decide by them whether they cancel themselves."""
+    formats: Json = {side: shown(format_of(config, side)) for side in ("input", "output")}
     audio_in: Json = {
-        "format": FORMAT,
+        "format": formats["input"],
         "transcription": None,
         "noise_reduction": None,
         "turn_detection": _turn_detection(config),
@@ -36,11 +35,14 @@ def session_object(session: SessionId, config: Config) -> Json:
         "output_modalities": list(config.output_modalities),
         "max_output_tokens": "inf" if config.max_output_tokens is None else config.max_output_tokens,
         "audio": {
-            "input": {"format": FORMAT, "turn_detection": _turn_detection(config)},
-            "output": {"format": FORMAT, "voice": config.voice or "default"},
+            "input": {"format": formats["input"], "turn_detection": _turn_detection(config)},
+            "output": {"format": formats["output"], "voice": config.voice or "default"},
         },
     }
-    return merged(merged(defaults, config.echo), effective)
+    whole: Json = merged(merged(defaults, config.echo), effective)
+    for side, format_ in formats.items():  # not merged: a former one may have had a rate
+        whole["audio"][side]["format"] = format_
+    return whole
 
 
 def _turn_detection(config: Config) -> Json | None:

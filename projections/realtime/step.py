@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from antiphon.actors.session.heard import full_text, heard_text
@@ -20,10 +20,12 @@ from antiphon.events.envelope import Stored
 from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.units import SAMPLE_RATE, samples_to_ms
 from antiphon.projections.base import frame_number
+from antiphon.projections.duplex.formats import Format
 
 from . import frames as f
 from . import items
 from .errors import error
+from .formats import PCM, format_of
 from .session import session_object
 
 Json = f.Json
@@ -44,6 +46,8 @@ class Speaking(Struct, frozen=True):
 
     created: v.ResponseCreated
     played: Played
+    format: Format = PCM
+    """Of its audio, to its end."""
     calls: tuple[Json, ...] = ()
     """Function calls of the response, as items."""
 
@@ -183,7 +187,8 @@ def _item_truncated(view: View, stored: Stored, event: v.ItemTruncated) -> tuple
 
 
 def _created(view: View, stored: Stored, event: v.ResponseCreated) -> tuple[View, Frames]:
-    speaking = Speaking(event, Played(event.response, event.item, audible="audio" in event.modalities))
+    played = Played(event.response, event.item, audible="audio" in event.modalities)
+    speaking = Speaking(event, played, format_of(view.config, "output"))
     view = replace(view, speaking=speaking)
     answer = items.item(v.Item(id=event.item, role="assistant"), "in_progress")
     where: Json = {"response_id": event.response, "item_id": event.item}
@@ -216,8 +221,13 @@ def _audio(view: View, stored: Stored, event: v.AudioSpoken) -> tuple[View, Fram
     view, speaking = _moved(view, event)
     if speaking is None or not speaking.audio:
         return view, []
-    item = speaking.played.item
-    return view, [f.AudioDelta(event_id=event_id(stored, 0), response_id=event.response, item_id=item)]
+    return view, [f.AudioDelta(event_id=event_id(stored, 0), **_sounding(speaking))]
+
+
+def _sounding(speaking: Speaking) -> Json:
+    """The members of an audio delta."""
+    form = UNSET if speaking.format is PCM else speaking.format
+    return {"response_id": speaking.created.response, "item_id": speaking.played.item, "form": form}
 
 
 def _called(view: View, stored: Stored, event: v.ToolCalled) -> tuple[View, Frames]:
@@ -291,6 +301,7 @@ def _ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Fr
         else [(f.TextDone, {"text": said})]
     )
     shown: list[tuple[Callable[..., f.Frame], Json]] = [
+        *_held_back(speaking, event),
         *((kind, {**where, **members}) for kind, members in closing),
         (f.PartDone, {**where, "part": _part(speaking, said)}),
         (f.OutputItemDone, {"response_id": event.response, "output_index": 0, "item": answer}),
@@ -300,6 +311,14 @@ def _ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Fr
     return replace(view, speaking=None), [
         kind(event_id=event_id(stored, k), **members) for k, (kind, members) in enumerate(shown)
     ]
+
+
+def _held_back(speaking: Speaking, ended: v.ResponseEnded) -> list[tuple[Callable[..., f.Frame], Json]]:
+    """Converting to another rate holds a few samples back: at the end of an answer they are sent, too."""
+    whole = ended.outcome in ("completed", "incomplete")
+    if not whole or speaking.format is PCM or not speaking.played.generated:
+        return []
+    return [(f.AudioDelta, _sounding(speaking))]
 
 
 def _response(speaking: Speaking, status: str) -> Json:

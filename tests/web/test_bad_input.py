@@ -46,7 +46,7 @@ CASES: list[tuple[str, dict[str, Any] | str | bytes, str, str | None]] = [
     ),
     (
         "a wrong format",
-        {"type": "session.update", "session": {"audio": {"input": {"format": {"type": "audio/pcmu"}}}}, "event_id": "e"},
+        {"type": "session.update", "session": {"audio": {"input": {"format": {"type": "audio/opus"}}}}, "event_id": "e"},
         "unsupported_audio_format",
         "session.audio.input.format",
     ),

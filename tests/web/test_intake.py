@@ -232,7 +232,7 @@ def outcome(wishes: list[Any]) -> list[Any]:
 @pytest.mark.parametrize("dialect", ["duplex", "realtime"])
 def test_a_session_is_asked_the_same_however_long_reading_takes(dialect: str) -> None:
     def decoder() -> Any:
-        return DuplexDecoder(lambda: PCM_24) if dialect == "duplex" else RealtimeDecoder()
+        return DuplexDecoder(lambda: PCM_24) if dialect == "duplex" else RealtimeDecoder(lambda: Config())
 
     @settings(max_examples=60, deadline=None)
     @given(frames=st.lists(FRAMES, max_size=12))

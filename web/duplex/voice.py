@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar
 
-import numpy as np
 from msgspec.structs import replace
 
 from antiphon.actors.runtime import Published
 from antiphon.events.ids import ResponseId, Seq
 from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
 from antiphon.events.vocabulary import AudioSpoken
-from antiphon.media.encodings import Encoding, from_samples
-from antiphon.media.pcm import to_float
-from antiphon.media.resample import Resampler
+from antiphon.media.encodings import Encoding
+from antiphon.media.outgoing import Outgoing
 from antiphon.projections.duplex.answering import slices
 
 
@@ -33,14 +31,14 @@ class DuplexSound:
         self._at = self._until = 0
         self._response = ""
         self._rate = SAMPLE_RATE
-        self._resampler: Resampler | None = None
+        self._stream = Outgoing(SAMPLE_RATE, SAMPLE_RATE, "pcm16")
 
     def fill(self, frame: Any, published: Published) -> tuple[Any, int, ResponseId]:
         event, response = published.stored.event, ResponseId(frame.response_id)
         if frame.response_id != self._response or frame.sample_rate_hz != self._rate:
             self._begin(frame)
         if not isinstance(event, AudioSpoken):
-            return self._filled(frame, self._rest(frame)), self._until, response
+            return self._filled(frame, self._rest()), self._until, response
         if published.stored.seq != self._seq:
             self._seq, self._at, self._left = (
                 published.stored.seq,
@@ -50,29 +48,18 @@ class DuplexSound:
         start, self._at = self._at, self._at + self._left.popleft()
         pcm = (published.payload or b"")[start * BYTES_PER_SAMPLE : self._at * BYTES_PER_SAMPLE]
         self._until = event.until_sample - event.samples + self._at
-        return self._filled(frame, self._convert(pcm, frame)), self._until, response
+        return self._filled(frame, self._stream.convert(pcm)), self._until, response
 
     def _filled(self, frame: Any, audio: bytes) -> Any:
         return replace(frame, **{self.member: audio})
 
     def _begin(self, frame: Any) -> None:
         self._response, self._rate = frame.response_id, frame.sample_rate_hz
-        same = self._rate == SAMPLE_RATE
-        self._resampler = None if same else Resampler(SAMPLE_RATE, self._rate, quality="low")
+        self._stream = Outgoing(SAMPLE_RATE, self._rate, _encoding(frame))
 
-    def _convert(self, pcm: bytes, frame: Any) -> bytes:
-        encoding = _encoding(frame)
-        if encoding == "pcm16" and self._resampler is None:
-            return pcm
-        samples = to_float(pcm)
-        if self._resampler is not None:
-            samples = self._resampler.feed(samples)
-        return from_samples(samples, self._rate, encoding)
-
-    def _rest(self, frame: Any) -> bytes:
-        resampler, self._resampler, self._response = self._resampler, None, ""
-        rest = np.zeros(0, np.float32) if resampler is None else resampler.finish()
-        return from_samples(rest, self._rate, _encoding(frame))
+    def _rest(self) -> bytes:
+        rest, self._response = self._stream.finish(), ""
+        return rest
 
 
 def _encoding(frame: Any) -> Encoding:

@@ -1,7 +1,8 @@
 """Client frames to commands, for one connection.
 
 Audio is collected to at least 80 ms before it becomes a command; whatever else the client asks goes behind
-what it sent before. An odd byte is half a sample and waits for its other half.
+what it sent before. An odd byte is half a sample and waits for its other half. Audio in another form than the
+session's own is one stream until a commit, a clear or another form.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import msgspec
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, ResponseId
 from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
-from antiphon.events.vocabulary import Item, Part
+from antiphon.events.vocabulary import Config, Item, Part
+from antiphon.projections.duplex.formats import Format
+from antiphon.projections.realtime.formats import PCM, format_of, named
+from antiphon.web.duplex.sound import InputSound
 from antiphon.web.wishes import AskItem, Wish
 
 from . import frames as f
@@ -34,13 +38,22 @@ _decoder = msgspec.json.Decoder(f.ClientEvent)
 
 
 class RealtimeDecoder:
-    """Implements Decoder. Keeps what lies between frames: half a sample, and audio that is not 80 ms yet."""
+    """Implements Decoder.
+
+    Keeps what lies between frames: half a sample, audio that is not 80 ms yet, what resampling holds back.
+    """
 
     hurried: frozenset[type] = frozenset({f.ResponseCancel})
     audio: frozenset[type] = frozenset({f.Append})
     voiding: frozenset[type] = frozenset({f.Clear})
 
-    def __init__(self) -> None:
+    def __init__(self, config: Callable[[], Config]) -> None:
+        """`config` is the session's configuration as it holds now."""
+        self._config, self._seen = config, config()
+        self._form = format_of(self._seen, "input")
+        self._asked: Format | None = None
+        """What was asked for and does not hold yet: audio behind the question is in it already."""
+        self._sound = InputSound()
         self._held = bytearray()
 
     def read(self, text: str) -> list[Wish]:
@@ -65,6 +78,10 @@ class RealtimeDecoder:
         asked = self.at_once(frame)
         if type(frame) is f.Clear:
             self.forget()
+        elif type(frame) is f.Commit:
+            self._held += self._sound.end()
+        elif type(frame) is f.SessionUpdate:
+            self._expect(asked)
         return [*self.flush(), *asked]
 
     def at_once(self, frame: f.ClientEvent) -> list[Wish]:
@@ -75,6 +92,7 @@ class RealtimeDecoder:
 
     def forget(self) -> None:
         self._held.clear()
+        self._sound.drop()
 
     def flush(self) -> list[Wish]:
         """The whole samples collected so far, as commands."""
@@ -88,10 +106,39 @@ class RealtimeDecoder:
 
     def _append(self, frame: f.Append) -> list[Wish]:
         audio = frame.audio
+        if self._config() is not self._seen:
+            self._catch_up()
+        if self._form is not PCM:
+            audio = self._sound.take(audio, self._form, frame.event_id)
         if not self._held and COLLECTED <= len(audio) <= LARGEST_PIECE and not len(audio) & 1:
             return [c.AppendAudio(client_event=frame.event_id, pcm=audio)]
         self._held += audio
         return self.flush() if len(self._held) >= COLLECTED else []
+
+    # --- in which form the audio comes --------------------------------------------------------------------
+
+    def _expect(self, asked: list[Wish]) -> None:
+        """What is behind an update is in the form that the update names."""
+        for wish in asked:
+            form = named(wish.echo, "input") if isinstance(wish, c.Configure) else None
+            if form is not None:
+                self._asked = form
+                self._begin(form)
+
+    def _catch_up(self) -> None:
+        """The configuration changed, maybe for an update before the one that names the form."""
+        self._seen = self._config()
+        holds = format_of(self._seen, "input")
+        if self._asked is None or self._asked is holds:
+            self._asked = None
+            self._begin(holds)
+
+    def _begin(self, form: Format) -> None:
+        """Another stream, if it is of another form."""
+        if form is not self._form:
+            self._held += self._sound.end()
+            del self._held[len(self._held) // BYTES_PER_SAMPLE * BYTES_PER_SAMPLE :]
+            self._form = form
 
 
 def _item(frame: f.ItemCreate) -> c.AddItem:

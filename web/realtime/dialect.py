@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.events.ids import ResponseId, SessionId
-from antiphon.events.vocabulary import Abilities, Config, TurnDetection
+from antiphon.events.units import SAMPLE_RATE
+from antiphon.events.vocabulary import Abilities, AudioSpoken, Config, TurnDetection
+from antiphon.media.encodings import Encoding
+from antiphon.media.outgoing import Outgoing
+from antiphon.projections.duplex.formats import Format
 from antiphon.projections.realtime import frames as f
 from antiphon.projections.realtime.errors import error
 from antiphon.projections.realtime.items import retrieved
@@ -32,11 +37,29 @@ async def begin(
 
 
 class PlainSound:
-    """An event's audio as it lies in the log."""
+    """An event's audio as it lies in the log, or as the telephone has it: then an answer is one stream."""
+
+    def __init__(self) -> None:
+        self._response, self._until = "", 0
+        self._stream: Outgoing | None = None
 
     def fill(self, frame: f.AudioDelta, published: Published) -> tuple[f.AudioDelta, int, ResponseId]:
-        until: int = getattr(published.stored.event, "until_sample", 0)
-        return replace(frame, delta=published.payload or b""), until, ResponseId(frame.response_id)
+        event, response = published.stored.event, ResponseId(frame.response_id)
+        if isinstance(event, AudioSpoken):
+            self._until = event.until_sample
+        pcm = published.payload or b""
+        if frame.form is UNSET:
+            return replace(frame, delta=pcm), self._until, response
+        if self._stream is None or response != self._response:
+            self._response, self._stream = response, _stream(frame.form)
+        spoken = isinstance(event, AudioSpoken)
+        delta = self._stream.convert(pcm) if spoken else self._stream.finish()
+        return replace(frame, delta=delta, form=UNSET), self._until, response
+
+
+def _stream(form: Format) -> Outgoing:
+    encoding: Encoding = form.encoding  # type: ignore[assignment]  # one of FORMATS, and those are encodings
+    return Outgoing(SAMPLE_RATE, form.rate, encoding)
 
 
 class RealtimeReplies:
@@ -63,6 +86,6 @@ REALTIME = Dialect(
     sound=PlainSound,
     replies=RealtimeReplies(),
     begin=begin,
-    decoder=lambda config: RealtimeDecoder(),
+    decoder=RealtimeDecoder,
     drops_when_full=False,
 )

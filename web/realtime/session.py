@@ -14,8 +14,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from antiphon.actors.session.commands import Configure
-from antiphon.events.units import SAMPLE_RATE
 from antiphon.events.vocabulary import TurnDetection
+from antiphon.projections.realtime.formats import FORMATS
 
 from . import frames as f
 from .undecodable import Undecodable, decode
@@ -97,13 +97,12 @@ def tokens(
 def _check_format(given: f.Format | UnsetType | None, parameter: str, client_event: str | None) -> None:
     if not isinstance(given, f.Format):
         return
-    if given.type != "audio/pcm" or given.rate not in (None, SAMPLE_RATE):
-        raise Undecodable(
-            "unsupported_audio_format",
-            f"audio is audio/pcm at {SAMPLE_RATE} Hz (mono, 16 bit); {given.type} at {given.rate} was asked",
-            parameter,
-            client_event,
-        )
+    known = FORMATS.get(given.type)
+    if known is None or given.rate not in (None, known.rate):
+        there_are = ", ".join(f"{name} at {one.rate} Hz" for name, one in FORMATS.items())
+        asked = given.type[:40] if given.rate is None else f"{given.type[:40]} at {given.rate} Hz"
+        told = f"audio is mono, {there_are}; {asked} was asked for"
+        raise Undecodable("unsupported_audio_format", told, parameter, client_event)
 
 
 def _turn_detection(
