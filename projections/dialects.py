@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .base import Projection
+from .beta.projection import BetaProjection
 from .duplex.projection import DuplexProjection
 from .native.projection import NativeProjection
 from .realtime.projection import RealtimeProjection
 
 DIALECTS: Mapping[str, Projection] = {
     "realtime": RealtimeProjection(),
+    "realtime_beta": BetaProjection(),
     "duplex": DuplexProjection(),
     "native": NativeProjection(),
 }

@@ -64,7 +64,7 @@ class RealtimeRoute:
         offered = socket.scope["subprotocols"]
         picked = "realtime" if "realtime" in offered else _first_public(offered)
         await socket.accept(subprotocols=picked)
-        dialect = chosen(socket.query_params)
+        dialect = chosen(socket.query_params, socket.headers, offered)
         attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc())
         try:
             first = await self._open(attachment, socket, principal)

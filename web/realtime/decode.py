@@ -200,7 +200,8 @@ def _create(frame: f.ResponseCreate) -> c.CreateResponse:
         raise Undecodable(
             "invalid_value", "modalities are audio and text", "response.output_modalities", frame.event_id
         )
-    cap = tokens(options.max_output_tokens, "response", frame.event_id)
+    longest = options.max_output_tokens or options.max_response_output_tokens
+    cap = tokens(longest, "response", frame.event_id)
     return c.CreateResponse(
         client_event=frame.event_id,
         modalities=modalities,

@@ -121,6 +121,7 @@ class ResponseOptions(Struct, frozen=True, kw_only=True):
     modalities: tuple[str, ...] | None = None
     instructions: str | None = None
     max_output_tokens: int | Literal["inf"] | None = None
+    max_response_output_tokens: int | Literal["inf"] | None = None
     metadata: dict[str, str] | None = None
     conversation: str | None = None
     input: list[Any] | None = None

@@ -52,10 +52,15 @@ def configure(raw: msgspec.Raw, client_event: str | None) -> Configure:
 def _echo(session: dict[str, Any], client_event: str | None) -> dict[str, Any]:
     """What may be shown back: not the identity of the session, which is ours."""
     shown = {key: value for key, value in session.items() if key not in ("id", "object", "type", "model")}
-    if not can_be_kept(shown):
+    check_can_be_kept(shown, client_event)
+    return shown
+
+
+def check_can_be_kept(session: dict[str, Any], client_event: str | None) -> None:
+    """Raises Undecodable for what no event can hold."""
+    if not can_be_kept(session):
         message = f"numbers have 64 bits, and objects lie at most {MOST_NESTED} deep"
         raise Undecodable("invalid_value", message, "session", client_event)
-    return shown
 
 
 def can_be_kept(value: Any, depth: int = 0) -> bool:
