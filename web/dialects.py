@@ -1,4 +1,4 @@
-"""The dialects of `/v1/realtime`, and which one a connection speaks."""
+"""The dialects, and which one a connection speaks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from .beta import dialect as beta
 from .dialect import Dialect
 from .duplex.dialect import DUPLEX
 from .duplex.opening import is_asked_for
+from .native.dialect import NATIVE
 from .realtime.dialect import REALTIME
 
+NATIVE_PATH = "/v1/duplex"
 
-def chosen(query: Mapping[str, str], headers: Mapping[str, str], subprotocols: Sequence[str]) -> Dialect:
-    """The plain one, unless the client's URL asks for the other; by its earlier names if the client says that
-    it knows no others."""
+
+def chosen(
+    path: str, query: Mapping[str, str], headers: Mapping[str, str], subprotocols: Sequence[str]
+) -> Dialect:
+    """By its URL; at `/v1/realtime` the plain one, unless the client asks for the other, by its earlier names
+    if the client says that it knows no others."""
+    if path == NATIVE_PATH:
+        return NATIVE
     if is_asked_for(query):
         return DUPLEX
     return beta.BETA if beta.is_spoken_by(headers, subprotocols) else REALTIME

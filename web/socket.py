@@ -37,7 +37,7 @@ FAREWELL_S = 2.0
 
 
 class RealtimeRoute:
-    """`/v1/realtime`, in whichever of its dialects the client asks for."""
+    """Where sessions are held, in whichever dialect the client's URL asks for."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class RealtimeRoute:
         offered = socket.scope["subprotocols"]
         picked = "realtime" if "realtime" in offered else _first_public(offered)
         await socket.accept(subprotocols=picked)
-        dialect = chosen(socket.query_params, socket.headers, offered)
+        dialect = chosen(socket.scope["path"], socket.query_params, socket.headers, offered)
         attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc())
         try:
             first = await self._open(attachment, socket, principal)

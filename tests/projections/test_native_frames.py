@@ -211,6 +211,21 @@ def said(frames: Frames) -> dict[str, tuple[str, int, list[str]]]:
 def test_both_dialects_say_the_same_of_any_conversation(kind: Kind, acts: Conversation) -> None:
     talk = acted_out(kind, acts)
     assert said(frames_of(talk.stored, DIALECTS["native"])) == said(frames_of(talk.stored))
+    assert meaning("native", talk) == meaning("duplex", talk)
+
+
+def meaning(dialect: str, talk: Talk) -> list[bytes]:
+    """What the digest of meanings is made of."""
+    projection, meant = DIALECTS[dialect], []
+    view = projection.begin(1)
+    for stored in talk.stored:
+        view, frames = projection.step(view, stored)
+        meant += [projection.meaning(frame, stored) for frame in frames]
+    return [one for one in meant if one]
+
+
+def test_frames_with_words_audio_or_an_end_mean_something() -> None:
+    assert [len(one) for one in meaning("native", answered())] == [6, 4, 4, 6, 4, len("completed")]
 
 
 def test_a_model_that_answers_by_itself_tells_the_end_of_its_turn() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import re
@@ -47,7 +48,12 @@ VAD = {"type": "server_vad"}
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A scripted model, asked at the end of a turn."""
-    folder = tmp_path_factory.mktemp("scripted")
+    with scripted(tmp_path_factory.mktemp("scripted")) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def scripted(folder: Path) -> Iterator[RunningServer]:
     config = folder / "antiphon.toml"
     config.write_text(f'[stage.scripted]\nscript = "{SCRIPT}"\n')
     with running(folder / "data", "--config", str(config), stage="scripted") as server:
@@ -393,9 +399,7 @@ async def test_case_35_when_an_answer_fails_it_is_told_and_ends_and_the_session_
 async def test_case_35_when_the_stage_dies_the_error_comes_first_then_the_answers_end_then_the_sessions(
     tmp_path: Path,
 ) -> None:
-    config = tmp_path / "antiphon.toml"
-    config.write_text(f'[stage.scripted]\nscript = "{SCRIPT}"\n')
-    with running(tmp_path / "data", "--config", str(config), stage="scripted") as server:
+    with scripted(tmp_path) as server:
         async with wire(server, DUPLEX) as client:
             frames = [*await client_opened(client)]
             frames += await answer(client)

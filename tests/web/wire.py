@@ -58,7 +58,9 @@ class Wire:
 
 
 @contextlib.asynccontextmanager
-async def wire(server: RunningServer, query: str = "", **options: Any) -> AsyncIterator[Wire]:
-    url = f"ws://127.0.0.1:{server.port}/v1/realtime{query}"
+async def wire(
+    server: RunningServer, query: str = "", *, path: str = "/v1/realtime", **options: Any
+) -> AsyncIterator[Wire]:
+    url = f"ws://127.0.0.1:{server.port}{path}{query}"
     async with connect(url, proxy=None, compression=None, max_size=None, **options) as socket:
         yield Wire(socket)
