@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NoReturn
 
 from antiphon.web.duplex.decode import DuplexDecoder
-from antiphon.web.duplex.frames import ClientFrame, reading
+from antiphon.web.duplex.frames import ClientFrame, SessionResume, reading
 from antiphon.web.realtime.undecodable import Undecodable
 from antiphon.web.wishes import Wish
 
 from . import frames as f
 
 
-def cannot_resume(frame: f.SessionResume) -> NoReturn:
+def cannot_resume(frame: SessionResume) -> NoReturn:
     message = "a message resumes nothing here: connect with session_id and resume_token in the URL"
     raise Undecodable("unsupported_session_resume", message, "type", frame.event_id)
 
@@ -28,7 +28,7 @@ class NativeDecoder(DuplexDecoder):
             case f.SessionCreate():
                 message = "the session is open: session.update changes it"
                 raise Undecodable("session_exists", message, "type", frame.event_id)
-            case f.SessionResume():
+            case SessionResume():
                 cannot_resume(frame)
             case _:
                 return super().at_once(frame)

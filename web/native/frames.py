@@ -14,18 +14,6 @@ class SessionCreate(duplex.SessionUpdate, frozen=True, kw_only=True, tag="sessio
     session_id: Any = None
 
 
-class SessionResume(duplex.ClientFrame, frozen=True, kw_only=True, tag="session.resume"):
-    """Not served, whatever it says: here a session is resumed by the URL."""
+ALIASES = dict.fromkeys(("open_session", "session.config"), SessionCreate)
 
-
-OWN = (SessionCreate, SessionResume)
-
-ALIASES: dict[str, type[duplex.ClientFrame]] = {
-    "open_session": SessionCreate,
-    "session.config": SessionCreate,
-}
-
-KINDS: duplex.Kinds = {
-    **{cls: kind for cls, kind in duplex.KINDS.items() if kind is not duplex.SessionResume},
-    **duplex.kinds(OWN, ALIASES),
-}
+KINDS: duplex.Kinds = {**duplex.KINDS, **duplex.kinds((SessionCreate,), ALIASES)}

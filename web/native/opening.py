@@ -15,6 +15,7 @@ from msgspec import UNSET
 
 from antiphon.events.vocabulary import Abilities, Config
 from antiphon.web.dialect import Beginning, Receive
+from antiphon.web.duplex.frames import SessionResume
 from antiphon.web.duplex.opening import first_message, opened_config, usual_config
 from antiphon.web.duplex.session import configure
 from antiphon.web.intake import read_aside
@@ -43,7 +44,7 @@ def _opened(text: str, able: Abilities, usual: Config) -> Beginning:
             return Beginning(
                 opened_config(able, usual, configure(given, usual, frame.event_id, opening=True))
             )
-        case f.SessionResume():
+        case SessionResume():
             cannot_resume(frame)
         case _:
             message = "a session opens with session.create"
