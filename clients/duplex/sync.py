@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import weakref
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -29,15 +30,21 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop that runs in a thread until it is stopped."""
+    """An event loop that runs in a thread until it is stopped. After that nothing has to be waited for any
+    more, and what is still asked is answered where it is asked."""
 
     def __init__(self) -> None:
+        self.stopped = False
+        self._asking = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="duplex-client", daemon=True)
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """What the work comes to. Interrupted here, it is cancelled there."""
+        if self.stopped:
+            with self._asking:
+                return self._loop.run_until_complete(work)
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -56,9 +63,10 @@ class LoopThread:
             yield found[0]
 
     def stop(self) -> None:
+        self.stopped = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.close()
+        weakref.finalize(self, self._loop.close)
 
 
 class SyncResponseHandle:
@@ -139,7 +147,9 @@ class SyncDuplexClient:
         return self
 
     def close(self, timeout_s: float = CLOSE_S) -> None:
-        """Once: the thread ends with it."""
+        """The thread ends with it. Nothing to do when it has."""
+        if self._thread.stopped:
+            return
         try:
             self._thread.run(self.client.close(timeout_s))
         finally:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 
 Json = dict[str, Any]
@@ -34,6 +35,7 @@ class ResumingStub:
         """Every session.resume."""
         self.refusals: list[Callable[[ServerConnection], Any]] = []
         """What happens to the next resumes instead of success, one after the other."""
+        self.headers: Headers | None = None
         self.generation = 0
         self._numbers = 0
         self._socket: ServerConnection | None = None
@@ -62,6 +64,10 @@ class ResumingStub:
         assert self._socket is not None
         await self._socket.send(json.dumps({"type": kind, "event_id": "reply", **members}))
 
+    async def raw(self, text: str) -> None:
+        assert self._socket is not None
+        await self._socket.send(text)
+
     async def cut(self, code: int | None = None) -> None:
         """End the connection: with a close code, or without a word."""
         socket, self._socket = self._socket, None
@@ -72,6 +78,7 @@ class ResumingStub:
             await socket.close(code)
 
     async def serve(self, socket: ServerConnection) -> None:
+        self.headers = None if socket.request is None else socket.request.headers
         with contextlib.suppress(ConnectionClosed):
             first = json.loads(await socket.recv())
             if first["type"] == "session.resume":
