@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-all lint format bench-talk bench-echo bench-footprint bench-replay clean
+.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-footprint bench-replay clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -26,8 +26,11 @@ test: dev  ## the fast tests
 test-cascade: dev  ## the tests that drive the embedded models
 	@$(BIN)/python -m pytest -m cascade $(ARGS)
 
-test-all: dev  ## every test but the browser's and the long campaigns
-	@$(BIN)/python -m pytest -m 'not browser and not campaign' $(ARGS)
+test-sdks: dev  ## the SDKs of others, unmodified (installs them below ~/.cache; needs Node)
+	@$(BIN)/python -m pytest -m sdks tests/sdks $(ARGS)
+
+test-all: dev  ## every test but the browser's, the SDKs' and the long campaigns
+	@$(BIN)/python -m pytest -m 'not browser and not sdks and not campaign' $(ARGS)
 
 lint: dev  ## style, types, room rules, and the shape of the repository
 	@$(BIN)/ruff check .

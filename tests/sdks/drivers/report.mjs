@@ -1,0 +1,40 @@
+// What the drivers for Node share: the question they ask, and how they say what became of it.
+
+import { readFileSync } from "node:fs";
+
+const RATE = 24_000;
+const FRAME_MS = 40;
+const FASTER = 4;
+
+export const [, , address, recording] = process.argv;
+export const question = readFileSync(recording);
+export const report = { errors: [] };
+
+export function complain(error) {
+  report.errors.push(error instanceof Error ? `${error.message} ${error.stack}` : JSON.stringify(error));
+}
+
+// What nobody caught would have ended the user's program.
+process.on("uncaughtException", complain);
+process.on("unhandledRejection", complain);
+
+/** Hands on the question in pieces as a microphone brings them, only faster. */
+export async function speak(send) {
+  const size = ((RATE * FRAME_MS) / 1000) * 2;
+  for (let start = 0; start < question.length; start += size) {
+    const piece = Buffer.alloc(size);
+    question.copy(piece, 0, start, start + size);
+    send(piece);
+    await new Promise((resolve) => setTimeout(resolve, FRAME_MS / FASTER));
+  }
+}
+
+export function finish(members) {
+  console.log(JSON.stringify({ ...report, ...members }));
+  process.exit(0);
+}
+
+setTimeout(() => {
+  complain(new Error("it was not over within a minute"));
+  finish({});
+}, 60_000);

@@ -1,0 +1,108 @@
+"""The SDKs for Python, unmodified, each in its own environment: a question, an interruption, another answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from antiphon.events.vocabulary import CommandRefused, EpochAdvanced, ItemTruncated
+from tests.serving import RunningServer
+
+from . import environments
+from .conftest import DRIVERS, Drive, last_session
+
+pytestmark = pytest.mark.sdks
+
+QUESTION = "What is the capital of France?"
+FIRST, LATER = "Paris has been the capital of France since the tenth century. ", "Very well."
+
+
+def bytes_of(ms: int) -> int:
+    return ms * 24 * 2
+
+
+WHOLE = bytes_of(8_000 + 700)
+"""All audio of the first answer, which comes at once, and of the second."""
+
+
+def refusals(server: RunningServer) -> list[str]:
+    return [event.code for event in last_session(server) if isinstance(event, CommandRefused)]
+
+
+def truncations(server: RunningServer) -> list[ItemTruncated]:
+    return [event for event in last_session(server) if isinstance(event, ItemTruncated)]
+
+
+def test_openai_agents(scripted: RunningServer, drive: Drive) -> None:
+    """It holds every event to its models, tells of what does not fit, and cuts the answer off by itself."""
+    said = drive(scripted, environments.python(*environments.AGENTS), DRIVERS / "agents_python.py")
+    assert said["interrupted"] == 1
+    assert said["heard"] == WHOLE
+    roles, texts, statuses = zip(*said["said"], strict=True)
+    assert roles == ("user", "assistant", "user", "assistant")
+    assert statuses == ("completed", "incomplete", "completed", "completed")
+    assert (texts[0], texts[2], texts[3]) == ([QUESTION], [QUESTION], [LATER])
+    assert FIRST.startswith(texts[1][0])  # as much as was heard, as it says to the SDK that asks for the item
+    assert len(truncations(scripted)) == 1
+    assert refusals(scripted) == []
+
+
+def test_pipecat(scripted: RunningServer, drive: Drive) -> None:
+    """Whatever does not fit its models, and any error but a few, ends its session without a word."""
+    said = drive(scripted, environments.python(*environments.PIPECAT), DRIVERS / "pipecat_openai.py")
+    assert said["words"] == FIRST + LATER
+    assert (said["heard"], said["interrupted"]) == (WHOLE, 1)
+    assert [(role, status) for role, _, status in said["said"]] == [
+        ("user", "completed"),
+        ("assistant", "incomplete"),
+        ("user", "completed"),
+        ("assistant", "completed"),
+    ]
+    assert len(truncations(scripted)) == 1
+    assert refusals(scripted) == []
+
+
+def test_livekit(scripted: RunningServer, drive: Drive) -> None:
+    """It needs its items in order and its metadata back; it cancels also what the server has cancelled."""
+    said = drive(scripted, environments.python(*environments.LIVEKIT), DRIVERS / "livekit_openai.py")
+    assert said["words"] == [FIRST, LATER, LATER]
+    assert said["transcripts"] == [QUESTION, QUESTION]
+    assert said["interrupted"] == 1
+    assert [role for role, _ in said["said"]] == [
+        "user",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "assistant",
+    ]
+    assert said["said"][0][1] == "My name is Ada."
+    assert len(truncations(scripted)) == 1
+    assert set(refusals(scripted)) <= {"response_not_active"}
+
+
+@pytest.fixture(scope="module")
+def clients() -> Path:
+    return environments.clients_of_vllm_omni()
+
+
+def test_the_duplex_client_of_vllm_omni(scripted: RunningServer, drive: Drive, clients: Path) -> None:
+    said = drive(
+        scripted,
+        environments.python(*environments.VLLM_OMNI_NEEDS),
+        DRIVERS / "vllm_omni_duplex.py",
+        PYTHONPATH=str(clients),
+    )
+    first, second = said["answers"]
+    assert (first["decision"], first["status"], first["transcript"]) == ("speak", "cancelled", FIRST)
+    assert FIRST.startswith(first["said"][0])
+    assert len(first["said"][0]) < len(FIRST)
+    assert (second["decision"], second["status"]) == ("speak", "completed")
+    assert (second["transcript"], second["said"]) == (LATER, [LATER])
+    assert second["heard"] == bytes_of(700)
+    assert said["joined"] == [FIRST, LATER]
+    assert said["timing"]["request_metrics"]["audio_duration_ms"] == 700.0
+    assert {"playback.acknowledged", "session.heartbeat_ack"} <= set(said["seen"])
+    assert refusals(scripted) == []
+    assert sum(isinstance(event, EpochAdvanced) for event in last_session(scripted)) == 1
