@@ -30,9 +30,9 @@ from .errors import (
 )
 from .journal import Command, Journal
 from .opening import Connect, Socket
-from .standing import ENDINGS, FATAL, ReconnectPolicy, Standing
+from .standing import ENDINGS, FATAL, GONE, ReconnectPolicy, Standing
 
-ABNORMAL = 1006
+ABNORMAL, AWAY = 1006, 1001
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,9 @@ class Lifeline:
         self._tasks: list[asyncio.Task[None]] = []
         self._attempts = 0
         self._trouble = ""
+        self._unanswered = False
+        """A resume was sent and not answered: it may still arrive, and take this connection's place."""
+        self._replaced_by_own = False
 
     # --- what the client asks -----------------------------------------------------------------------------
 
@@ -153,9 +156,10 @@ class Lifeline:
                 lost = await self._attached(socket)
                 if self._error is not None or lost is None:
                     return
-                if lost.code in ENDINGS:
+                if lost.code in ENDINGS and not self._replaced_by_own:
                     reason = self._trouble or lost.reason or f"the server closed with {lost.code}"
                     raise DuplexSessionClosedError(reason)
+                self._replaced_by_own = False
                 socket = await self._back(lost)
         except DuplexClientError as error:
             self._end(error)
@@ -212,6 +216,8 @@ class Lifeline:
             case e.SessionEnded(reason=reason):
                 told = f"{reason} ({self._trouble})" if self._trouble else reason
                 self._end(None if self.closing else DuplexSessionClosedError(told))
+            case e.SessionReplaced() if self._unanswered:
+                self._unanswered, self._replaced_by_own = False, True
             case e.SessionReplaced(attachment_generation=generation):
                 self._end(DuplexSessionReplacedError(generation))
             case e.Event(type="error"):
@@ -251,8 +257,9 @@ class Lifeline:
             if isinstance(event, e.SessionResumed):
                 self._resumed(event)
                 return socket
+            self._unanswered = self._unanswered or event is None
             failure = failure if event is None else self._not_resumed(event)
-            await socket.close()
+            await socket.close(AWAY)  # 1000 would be the end of the session
         raise DuplexConnectionError(f"not back after {self._attempts} attempts: {failure}{self._unsent()}")
 
     async def _ask_back(self, socket: Socket) -> e.Event | None:
@@ -278,15 +285,17 @@ class Lifeline:
         """Why not, where it may still succeed. Raises where it cannot."""
         if event.type == "error":
             error: DuplexProtocolError = protocol_error(event.raw)
-            if error.code in FATAL:
+            if self.closing and error.code == GONE:
+                self._end(None)  # it was closed, and only the word of it was lost
+            elif error.code in FATAL:
                 self._receive(event)
+            if error.code in FATAL:
                 raise error
             return str(error)
         self._take(event)
         if isinstance(event, e.ResyncRequired):
             raise DuplexSessionClosedError(f"resync required: {event.reason}")
-        if self._over.is_set():
-            raise self._error or DuplexSessionClosedError("closed by this client")
+        self.check()
         return f"{event.type} came in place of session.resumed"
 
     def _unsent(self) -> str:

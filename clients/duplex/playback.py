@@ -69,6 +69,13 @@ class PlaybackClock:
                 return max(self._given_ms - left_ms, self._played_ms)
 
     @property
+    def left_s(self) -> float:
+        """How long what was given goes on sounding."""
+        if not self.sounding:
+            return 0.0
+        return max(self._sounds_until - self._speaker.clock(), 0.0)
+
+    @property
     def sounding(self) -> bool:
         """Whether something that was given has still to sound."""
         return self.played_ms < self._given_ms and not self.stopped and self._plays != "never"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Literal
@@ -80,6 +81,20 @@ class ResponseHandle:
             await self._news.wait()
         return self
 
+    async def wait_played(self) -> ResponseHandle:
+        """Until it has been played, to its end or to where it was interrupted, by whoever takes its audio.
+
+        Raises what the session ended with, if that comes before the answer does.
+        """
+        while self.may_sound:
+            if self._error is not None:
+                raise self._error
+            left_s = self._clock.left_s if self._clock is not None and self.finished else 0.0
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), left_s or None)
+        return self
+
     async def audio(self, plays: Plays = "in_real_time") -> AsyncIterator[bytes]:
         """Its audio, piece by piece, to its end or until it is interrupted.
 
@@ -102,6 +117,7 @@ class ResponseHandle:
             piece, self._taken_ms = self._pieces.popleft()
             self._kept_bytes -= len(piece)
             self._clock.give(self._taken_ms)
+            self._news.set()
             yield piece
 
     # --- filled by the client -----------------------------------------------------------------------------

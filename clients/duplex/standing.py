@@ -14,10 +14,11 @@ ENDINGS = frozenset({1000, 1003, 1007, 1008, 1009})
 """Close codes after which there is nothing to come back to: the server is done, or will not have what this
 client says. All others (1001, 1006, 1011, 1012, 1013, ...) are tried again."""
 
+GONE = "session_resume_expired"
 FATAL = frozenset(
     {
+        GONE,
         "invalid_session_resume",
-        "session_resume_expired",
         "unsupported_session_resume",
         "invalid_resume_token",
         "session_resume_conflict",
@@ -86,7 +87,7 @@ class Standing:
                 self._attached(event, event.session_id, session)
             case e.SessionUpdated(session=session):
                 self.session = session
-            case e.ResyncRequired() | e.SessionEnded() | e.SessionReplaced():
+            case e.ResyncRequired() | e.SessionEnded():
                 self.resume_token = None
         return True
 

@@ -107,6 +107,10 @@ class SyncResponseHandle:
         self._thread.run(self.handle.wait())
         return self
 
+    def wait_played(self) -> SyncResponseHandle:
+        self._thread.run(self.handle.wait_played())
+        return self
+
     def audio(self, plays: Plays = "in_real_time") -> Iterator[bytes]:
         return self._thread.each(self.handle.audio(plays))
 

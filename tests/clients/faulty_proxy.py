@@ -19,7 +19,7 @@ class FaultyProxy:
     port: int
 
     def __init__(self, upstream: int) -> None:
-        self._upstream = upstream
+        self.upstream = upstream
         self.cuts: list[tuple[Direction, int]] = []
         self.connections = 0
         self.refusing = False
@@ -50,7 +50,7 @@ class FaultyProxy:
             writer.close()
             return
         cut = self.cuts.pop(0) if self.cuts else None
-        up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._upstream)
+        up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.upstream)
         self._open |= {writer, up_writer}
         ways = [
             asyncio.create_task(self._pass_on(reader, up_writer, _limit(cut, "up"))),

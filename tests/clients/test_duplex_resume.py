@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import pytest
+from websockets.asyncio.server import ServerConnection
 
 from antiphon.clients.duplex import (
     DuplexClient,
@@ -231,6 +232,19 @@ async def test_who_is_replaced_is_told_so() -> None:
         assert stub.attempts == []
 
 
+async def test_who_is_replaced_by_a_resume_of_its_own_that_came_late_comes_back() -> None:
+    async with resuming_stub() as stub, client(stub.url) as one:
+        stub.refusals = [drops]
+        await stub.cut()
+        await one.wait_for("connection.resumed")
+        await stub.reply("session.replaced", session_id="sess_1", attachment_generation=2)
+        await stub.cut(1000)
+        await one.wait_for("connection.resumed")
+        await stub.reply("session.replaced", session_id="sess_1", attachment_generation=3)
+        with pytest.raises(DuplexSessionReplacedError):
+            await one.wait_for("never")
+
+
 async def test_where_what_was_missed_is_deleted_the_token_goes_and_the_client_is_told() -> None:
     async with resuming_stub() as stub, client(stub.url) as one:
         stub.refusals = [says("session.resync_required", reason="journal_gap")]
@@ -330,6 +344,32 @@ async def test_closing_while_away_closes_when_it_is_back() -> None:
         await one.close()
         assert stub.accepted[-1]["type"] == "session.close"
         assert stub.generation == 2
+
+
+async def test_closing_is_done_when_the_server_knows_the_session_no_more() -> None:
+    """It was closed, and the connection broke before it could say so."""
+    async with resuming_stub(answers_close=False) as stub:
+        one = await client(stub.url).connect()
+        stub.refusals = [says_error("session_resume_expired")]
+        closing = asyncio.create_task(one.close())
+        await stub.until(lambda: stub.accepted[-1]["type"] == "session.close")
+        await stub.cut()
+        await closing
+        assert [event.type async for event in one][-1] == "connection.lost"
+
+
+async def test_a_resume_that_is_not_answered_in_time_is_left_without_ending_the_session() -> None:
+    codes: list[int | None] = []
+
+    async def says_nothing(socket: ServerConnection) -> None:
+        await socket.wait_closed()
+        codes.append(socket.close_code)
+
+    async with resuming_stub() as stub, DuplexClient(stub.url, reconnect=SOON, handshake_timeout_s=1) as one:
+        stub.refusals = [says_nothing]
+        await stub.cut()
+        await one.wait_for("connection.resumed")
+        await stub.until(lambda: codes == [1001])
 
 
 async def test_a_server_that_does_not_close_is_left_and_that_is_told() -> None:

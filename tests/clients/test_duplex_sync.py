@@ -34,7 +34,10 @@ def test_a_conversation_without_an_event_loop(server: RunningServer) -> None:
         client.send_text("Hello!")
         answer = next(client.responses())
         pcm = b"".join(answer.audio("when_taken"))
-        assert (answer.wait().status, answer.transcript) == ("completed", "This is a scripted answer.")
+        assert (answer.wait_played().wait().status, answer.transcript) == (
+            "completed",
+            "This is a scripted answer.",
+        )
         assert (len(pcm), answer.played_ms, answer.decision) == (48_000, 1000, "speak")
         assert client.wait_for("response.done").type == "response.done"
         assert client.session_id is not None
