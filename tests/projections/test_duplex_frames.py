@@ -39,13 +39,19 @@ def test_who_wants_to_know_is_told_how_long_an_answer_took_by_two_clocks() -> No
             assert "metrics" not in done["response"]
 
 
-def test_a_function_call_is_an_item_of_the_answer_that_makes_it() -> None:
+def looking() -> InUnits:
+    """An answer that calls a function."""
     talk = InUnits()
     talk.talk_for(1_000)
     talk.model_says("Let me look. ", last=False)
     talk.do(c.RecordCall(call_id="call_1", name="look", arguments='{"at": "sky"}', **talk.word(last=False)))
     talk.model_ends_its_turn()
     talk.unit_ends()
+    return talk
+
+
+def test_a_function_call_is_an_item_of_the_answer_that_makes_it() -> None:
+    talk = looking()
     [done] = of("response.done", talk)
     message, call = done["response"]["output"]
     assert (message["type"], call["type"]) == ("message", "function_call")

@@ -19,6 +19,7 @@ from tests.actors.session.test_any_conversation import DUPLEX, Conversation, Kin
 
 from .duplex_laws import frames_of
 from .native_laws import check
+from .test_duplex_frames import looking
 from .test_duplex_laws import EXAMPLES, acted_out
 
 Frames = list[dict[str, Any]]
@@ -144,13 +145,7 @@ def test_what_was_understood_and_what_was_not() -> None:
 
 
 def test_a_function_call_is_one_frame() -> None:
-    talk = InUnits()
-    talk.talk_for(1_000)
-    talk.model_says("Let me look. ", last=False)
-    talk.do(c.RecordCall(call_id="call_1", name="look", arguments='{"at": "sky"}', **talk.word(last=False)))
-    talk.model_ends_its_turn()
-    talk.unit_ends()
-    frames = shown(talk)
+    frames = shown(looking())
     [call] = of("function_call.done", frames)
     assert (call["call_id"], call["name"], call["arguments"]) == ("call_1", "look", '{"at": "sky"}')
     [item] = of("response.output_item.done", frames)
