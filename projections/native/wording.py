@@ -47,20 +47,9 @@ def flat(body: d.ErrorBody) -> Json:
 # --- the session ------------------------------------------------------------------------------------------
 
 
-def _created(view: View, stored: Stored, members: Json) -> Shown:
-    return [(d.SessionCreated, {**members, "session": _bare(members["session"])})]
-
-
 def _updated(view: View, stored: Stored, members: Json) -> Shown:
     """Only of what was changed: what the session opened with, session.created has told."""
-    if isinstance(stored.event, v.SessionOpened):
-        return ()
-    return [(d.SessionUpdated, {**members, "session": _bare(members["session"])})]
-
-
-def _bare(session: Json) -> Json:
-    """The session object without what makes it one of the public protocol's."""
-    return {key: value for key, value in session.items() if key not in ("object", "type")}
+    return () if isinstance(stored.event, v.SessionOpened) else [(d.SessionUpdated, members)]
 
 
 def _closed(view: View, stored: Stored, members: Json) -> Shown:
@@ -208,7 +197,6 @@ def _nothing(view: View, stored: Stored, members: Json) -> Shown:
 
 
 WORDS: Mapping[type[d.Frame], Word] = {
-    d.SessionCreated: _created,
     d.SessionUpdated: _updated,
     d.SessionClosed: _closed,
     d.Error: _error,
