@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import Seq
+from antiphon.events.vocabulary import Terms
 
 FRAMES_PER_EVENT = 64
 
@@ -24,6 +25,17 @@ def frame_number(seq: Seq, k: int) -> int:
     return seq * FRAMES_PER_EVENT + k
 
 
+def seq_of(number: int) -> int:
+    """Of the event that the frame of that number is of."""
+    return max(number, 0) // FRAMES_PER_EVENT
+
+
+def expires_at(opened: Stored, terms: Terms) -> int | None:
+    """When a session will be over whatever happens: Unix time in seconds; `opened` is its SessionOpened."""
+    lasts_s = terms.max_session_s
+    return None if lasts_s is None else int(opened.at.wall_ns / 1e9 + lasts_s)
+
+
 class Projection(Protocol):
     """One dialect. Views and frames are the dialect's own types."""
 
@@ -31,6 +43,9 @@ class Projection(Protocol):
 
     def begin(self, attachment: int) -> Any:
         """The view of the attachment of that number before the first event."""
+
+    def adopt(self, view: Any, attachment: int) -> Any:
+        """The view of another attachment that has seen the same: of the one that takes its place."""
 
     def step(self, view: Any, stored: Stored) -> tuple[Any, Sequence[Any]]:
         """The view after the event, and its frames in order: the k-th has the number frame_number(seq, k)."""

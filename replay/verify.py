@@ -18,7 +18,13 @@ from antiphon.actors.session.state import Session
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import Seq, SessionId
 from antiphon.events.store import Log
-from antiphon.events.vocabulary import ClientAttached, FramesSent
+from antiphon.events.vocabulary import (
+    ClientAttached,
+    ClientDetached,
+    ClientReplaced,
+    ClientResumed,
+    FramesSent,
+)
 from antiphon.projections.base import Digest, Projection, frame_number
 from antiphon.projections.dialects import DIALECTS
 
@@ -71,8 +77,10 @@ class Verdict(Struct, frozen=True):
 class _Shown:
     """One attachment's frames, made again."""
 
-    def __init__(self, attachment: int, projection: Projection) -> None:
-        self.attachment = attachment
+    def __init__(self, attachment: int, projection: Projection, after: int = -1) -> None:
+        """`after`: the client had the frames up to that number before."""
+        self.attachment, self._after = attachment, after
+        self._over = False
         self._projection = projection
         self._view: Any = projection.begin(attachment)
         self._digest = Digest()
@@ -82,11 +90,16 @@ class _Shown:
         self.frames = self.reports = self.weaker = 0
 
     def show(self, stored: Stored) -> None:
-        projection = self._projection
+        projection, event = self._projection, stored.event
+        if self._over:
+            return
         self._view, frames = projection.step(self._view, stored)
         for k, frame in enumerate(frames):
             number = frame_number(stored.seq, k)
-            self._ahead.append((number, projection.encode(frame), projection.meaning(frame, stored)))
+            if number > self._after:
+                self._ahead.append((number, projection.encode(frame), projection.meaning(frame, stored)))
+        if isinstance(event, ClientReplaced | ClientDetached) and event.attachment == self.attachment:
+            self._over = True
 
     def compare(self, report: FramesSent, seq: Seq) -> Difference | None:
         """Take the frames up to the report. None when they are what was sent, or when it has no digest."""
@@ -135,11 +148,12 @@ def verify(log: Log, session: SessionId, *, incarnation: int | None = None) -> V
         first = first or stored
         state = refold(state, stored)
         event = stored.event
-        if isinstance(event, ClientAttached):
+        if isinstance(event, ClientAttached | ClientResumed):
             if (projection := DIALECTS.get(event.dialect)) is None:
                 unknown[event.dialect] = None
             else:
-                shown[event.attachment] = one = _Shown(event.attachment, projection)
+                after = event.after if isinstance(event, ClientResumed) else -1
+                shown[event.attachment] = one = _Shown(event.attachment, projection, after)
                 for earlier in log.read(session, incarnation=incarnation, stop=stored.seq):
                     one.show(earlier)
         elif isinstance(event, FramesSent) and event.attachment in shown:

@@ -78,6 +78,17 @@ class RunningServer:
         below = loopback.descendants(self.process.pid)
         return next(pid for pid in below if os.path.realpath(f"/proc/{pid}/fd/1") == written)
 
+    @property
+    def serving_pid(self) -> int:
+        """The process that answers clients."""
+        below = loopback.descendants(self.process.pid)
+        return next(pid for pid in below if b"antiphon.web.serve" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+    def kill(self) -> None:
+        """No process of it gets to do anything more; those that are left end by themselves."""
+        os.kill(self.serving_pid, signal.SIGKILL)
+        self.process.wait(20)
+
     def log(self) -> str:
         return Path(self._log.name).read_text("utf-8", "replace")[-4000:]
 

@@ -26,6 +26,7 @@ from .dialects import NATIVE_PATH
 from .disk import Disk
 from .janitor import Janitor
 from .metrics import Metrics
+from .reaper import Reaper
 from .settings import Settings
 from .socket import RealtimeRoute
 
@@ -61,12 +62,15 @@ class Server:
             owner=f"antiphon {__version__}",
             projections=versions(),
         )
-        self.host = SessionHost(self.store, sockets, identity)
+        limits = settings.duplex_session
+        self.host = SessionHost(self.store, sockets, identity, limits.admission)
         self.disk = Disk(data, policy.min_free_bytes)
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
         self.realtime = RealtimeRoute(
-            self.host, self.doors, settings, self.metrics, self.disk, self.janitor.wake
+            self.host, self.doors, settings, self.metrics, self.disk, self.janitor.wake, self.store
         )
+        every_s, terms = limits.reaper_interval_s, limits.admission.terms
+        self.reaper = Reaper(data, every_s, terms, identity.writer(), self.metrics.reaped.inc)
 
 
 def void(_: object) -> None:
@@ -103,6 +107,7 @@ def _lifespan(settings: Settings, sockets: Mapping[str, str]) -> Callable[[Lites
         tending = [
             asyncio.create_task(server.metrics.watch_loop()),
             asyncio.create_task(server.janitor.run()),
+            asyncio.create_task(server.reaper.run()),
         ]
         gc.collect()
         gc.freeze()  # what lives as long as the process need not be looked at by every collection

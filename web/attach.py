@@ -1,13 +1,15 @@
-"""One client's connection to a session: projects what the session publishes, and reports what was sent.
+"""One client's connection to a session: shows what the session publishes, and reports what was sent.
 
-It never appends. What its socket accepted it tells the actor: at first audio, otherwise 250 ms after the
-first frame that is not yet reported (together with the client's own audio, where there is some), and when it
-goes.
+One that comes back first reads in the log what it has missed (catching_up.py). It never appends. What its
+socket accepted it tells the actor: at first audio, otherwise 250 ms after the first frame that is not yet
+reported (together with the client's own audio, where there is some), and when it goes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,12 +20,25 @@ from antiphon.actors.host import Hosted
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands
 from antiphon.events.envelope import Stored
-from antiphon.events.vocabulary import CommandRefused, Config, EpochAdvanced, SessionClosed, SessionFailed
+from antiphon.events.store import Log
+from antiphon.events.vocabulary import (
+    ClientReplaced,
+    ClientResumed,
+    CommandRefused,
+    Config,
+    EpochAdvanced,
+    SessionClosed,
+    SessionExpired,
+    SessionFailed,
+)
 from antiphon.projections.base import frame_number
 
+from .catching_up import CatchingUp, ReplayLimits
 from .dialect import Dialect
 from .outbox import Letter, Outbox
 from .sent import Sent
+from .showing import Showing
+from .trails import Trails, Walker
 
 log = structlog.get_logger(__name__)
 
@@ -37,12 +52,15 @@ CLOSE_CODES = {
     "stage_lost": 1012,
     "stage_failed": 1008,
     "too_many_errors": 1008,
+    "invalid_resume_token": 1008,
+    "session_resume_expired": 1008,
+    "session_resume_conflict": 1008,
     "event_too_large": 1008,
     "shutdown": 1001,
 }
 """Why a session ended -> the close code. SDKs reconnect on 1001, 1011, 1012, 1013, never on 1000 or 1008."""
 
-_LAST = (SessionClosed, SessionFailed)
+_LAST = frozenset((SessionClosed, SessionExpired, SessionFailed, ClientReplaced))
 
 
 class Attachment:
@@ -53,53 +71,104 @@ class Attachment:
         self.outbox = Outbox(self._took)
         self.expelled = False
         self.dialect = dialect
+        self.token = secrets.token_urlsafe(32)
+        """The client's secret; nobody else has it, and no log."""
         self._refused = refused
         self.hosted: Hosted | None = None
-        self._projection, self._audio = dialect.projection, dialect.audio
-        self._sound = dialect.sound()
-        self._view: Any = self._projection.begin(1)
+        self._showing = Showing(dialect, dialect.projection.begin(1), self.token)
+        self._walker: Walker | None = None
+        self._behind: CatchingUp | None = None
+        self._unconfirmed = self.came_back = False
         self._replies = 0
-        self._sent = Sent(self._projection.version)
+        self._sent = Sent(dialect.projection.version)
         self._report_later: asyncio.Handle | None = None
         self._report_due = 0.0
 
+    @property
+    def token_hash(self) -> bytes:
+        return hashed(self.token)
+
     def config(self) -> Config:
         """The configuration that holds, as far as it was published."""
-        config: Config = self._view.config
-        return config
+        return self._showing.config
+
+    def leave_views(self, walker: Walker) -> None:
+        """Keep views along the way for whoever takes this place."""
+        self._walker = walker
+
+    # --- coming back --------------------------------------------------------------------------------------
+
+    def comes_back(self, limits: ReplayLimits) -> None:
+        """It has missed something: until that is sent, nothing is shown as it is published."""
+        self._behind = CatchingUp(self, self.token_hash, limits)
+        self._unconfirmed = self.came_back = True
+
+    async def catch_up(self, store: Log, trails: Trails) -> bool:
+        """Send what was missed; at the end whatever is published is shown again. Whether it could be."""
+        if self._behind is None or self.hosted is None:
+            return True
+        caught_up = await self._behind.catch_up(store, self.hosted, trails, self._showing)
+        if caught_up:
+            self._behind = None
+        return caught_up
+
+    def resumed(self, event: ClientResumed, view: Any) -> None:
+        self._reply(self.dialect.replies.resumed(self._reply_id(), view, event, self.token))
+
+    def withheld(self, letters: Sequence[Letter]) -> None:
+        self._sent.took_back(letters)
+
+    def lost(self, reason: str) -> None:
+        if self.hosted is not None:
+            self._reply(self.dialect.replies.resync(self._reply_id(), self.hosted.id, reason))
+        self.outbox.close(1008, "session_resync_required")
+
+    def confirm(self) -> None:
+        """A frame came from the client: it has its new token, or need not have it."""
+        if self._unconfirmed and self.hosted is not None:
+            self._unconfirmed = False
+            self.hosted.ask(self, commands.ConfirmClient(attachment=0))
+
+    def keep_alive(self) -> None:
+        if self.hosted is not None:
+            self.hosted.ask(self, commands.KeepAlive(attachment=0))
 
     # --- what the session says ----------------------------------------------------------------------------
 
     def publish(self, batch: Sequence[Published]) -> None:
+        if self._behind is not None:
+            self._behind.note(batch)
+            return
         for published in batch:
-            stored = published.stored
-            self._view, frames = self._projection.step(self._view, stored)
-            if type(stored.event) is EpochAdvanced:
-                self._sent.took_back(self.outbox.take_back_audio())
-            elif type(stored.event) is CommandRefused:
-                self._refused(stored.event.code)
-            for k, frame in enumerate(frames):
-                self._put(frame_number(stored.seq, k), frame, published)
-            if type(stored.event) in _LAST:
-                self._close_after(stored)
+            self._show(published)
+            self.shown(published.stored)
 
-    def _put(self, number: int, frame: Any, published: Published) -> None:
-        encode = self._projection.encode
-        encoded, meaning = encode(frame), self._projection.meaning(frame, published.stored)
-        if type(frame) is self._audio:
-            filled, until, response = self._sound.fill(frame, published)
-            letter = Letter(encode(filled), number, encoded, meaning, response, until)
-        else:
-            letter = Letter(encoded, number, encoded, meaning)
-        self.outbox.put(letter)
+    def _show(self, published: Published) -> None:
+        stored, showing = published.stored, self._showing
+        frames = showing.step(stored)
+        if self._walker is not None:
+            self._walker.passed(stored, showing.view)
+        if type(stored.event) is EpochAdvanced:
+            self._sent.took_back(self.outbox.take_back_audio())
+        elif type(stored.event) is CommandRefused:
+            self._refused(stored.event.code)
+        for k, frame in enumerate(frames):
+            self.outbox.put(showing.letter(frame_number(stored.seq, k), frame, published))
 
-    def _close_after(self, stored: Stored) -> None:
+    def shown(self, stored: Stored) -> None:
+        """The frames of an event are on their way: say farewell if they are the last."""
+        if type(stored.event) not in _LAST:
+            return
         match stored.event:
             case SessionClosed(reason=reason):
                 told = self.dialect.reasons.get(reason, reason)
                 self.outbox.close(CLOSE_CODES.get(reason, 1000), told)
+            case SessionExpired(reason=reason):
+                self.outbox.close(1001, reason)
             case SessionFailed(code=code):
                 self.outbox.close(CLOSE_CODES.get(code, 1011), code)
+            case ClientReplaced(attachment=number) if number == self._showing.view.attachment:
+                self.outbox.close(1000, "session_replaced")
 
     # --- replies ------------------------------------------------------------------------------------------
 
@@ -128,7 +197,7 @@ class Attachment:
         self.outbox.close(CLOSE_CODES.get(code, 1008), code)
 
     def _reply(self, frame: Any) -> None:
-        self.outbox.put(Letter(self._projection.encode(frame)))
+        self.outbox.put(Letter(self.dialect.projection.encode(frame)))
 
     def _reply_id(self) -> str:
         self._replies += 1
@@ -176,3 +245,8 @@ class Attachment:
         if self.hosted is not None:
             self.hosted.ask(self, commands.Detach(attachment=0, reason=reason, code=code))
             self.hosted = None
+
+
+def hashed(token: str) -> bytes:
+    """What a log keeps of a token: its SHA-256."""
+    return hashlib.sha256(token.encode()).digest()

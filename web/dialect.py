@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.events.ids import ResponseId, SessionId
-from antiphon.events.vocabulary import Abilities, Config
+from antiphon.events.vocabulary import Abilities, ClientResumed, Config
 from antiphon.projections.base import Projection
 
 from .wishes import Decoder
@@ -23,6 +23,15 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 class Left(Exception):
     """The client went before its session was open."""
+
+
+class Return(Struct, frozen=True):
+    """A client that was here before: of which session, the token it was given, and the number of the last
+    frame it has; None: it does not know."""
+
+    session: SessionId
+    token: str
+    after: int | None = None
 
 
 class Beginning(Struct, frozen=True):
@@ -37,7 +46,7 @@ class Begin(Protocol):
 
     def __call__(
         self, query: Mapping[str, str], receive: Receive, abilities: Callable[[], Abilities], model: str
-    ) -> Awaitable[Beginning]:
+    ) -> Awaitable[Beginning | Return]:
         """Raises Undecodable, Refused, Left, and whatever asking for `abilities` raises. `model` is the
         server's name for its model; "": the model's own."""
 
@@ -66,19 +75,28 @@ class Replies(Protocol):
     def alive(self, event_id: str, session: SessionId) -> Any:
         """An answer to a sign of life."""
 
+    def resumed(self, event_id: str, view: Any, event: ClientResumed, token: str) -> Any:
+        """The client is back, and may come back next with `token`. `view` is as it was at its last frame."""
+
+    def resync(self, event_id: str, session: SessionId, reason: str) -> Any:
+        """What the client has missed cannot be told: `journal_gap`, `journal_overflow`."""
+
 
 class Dialect(Struct, frozen=True, kw_only=True):
     """`audio` is the kind of frame that `sound` fills. `decoder` is given the way to the configuration.
 
     `drops_when_full`: a client that sends more than can be read is told so; otherwise it is read no further
     until there is room. `patience` says of a configuration for how many seconds a client may be silent; None:
-    for ever.
+    for ever: then its socket alone says that it is there. `greeting` is the kind of frame that `entrust` puts
+    the token into by which the client can come back.
     """
 
     name: str
     mode: str
     projection: Projection
     audio: type
+    greeting: type
+    entrust: Callable[[Any, str], Any]
     sound: Callable[[], Sound]
     replies: Replies
     begin: Begin

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import structlog
 
 from .realtime.undecodable import Undecodable
-from .wishes import Decoder, Wish
+from .wishes import Decoder, Wish, counted
 
 log = structlog.get_logger(__name__)
 
@@ -153,6 +153,7 @@ class Intake:
         return self._decoder.wishes(place.frame)
 
     async def _ask_all(self, place: Place, wishes: list[Wish]) -> None:
+        wishes = counted(wishes)
         for start in range(0, len(wishes), PORTION):
             if start:
                 await asyncio.sleep(0)

@@ -55,6 +55,7 @@ class Outbox:
         self._bytes = 0
         self._sending = False
         self._wake = asyncio.Event()
+        self._less = asyncio.Event()
         self._send_now: Callable[[bytes], bool] | None = None
         self._room: Callable[[], Awaitable[object]] | None = None
         self.overflowed = asyncio.Event()
@@ -80,6 +81,12 @@ class Outbox:
             self.close(1013, "the client reads too slowly")
         self._wake.set()
 
+    async def below(self, most: int) -> None:
+        """Wait until no more than `most` bytes wait, or nothing will be sent any more."""
+        while self._bytes > most and not self.closing:
+            self._less.clear()
+            await self._less.wait()
+
     def take_back_audio(self) -> list[Letter]:
         """Drop audio that is not yet sent: the fence has moved, nobody may hear it any more."""
         kept: deque[Letter | Farewell] = deque()
@@ -91,17 +98,20 @@ class Outbox:
                 dropped.append(one)
                 self._bytes -= len(one.text)
         self._letters = kept
+        self._less.set()
         return dropped
 
     def abandon(self) -> None:
         """The connection is gone: whatever comes from now on goes nowhere."""
         self.closing = True
         self._letters.clear()
+        self._less.set()
 
     def close(self, code: int, reason: str) -> None:
         """Say farewell after everything that is already waiting. Repeating is harmless."""
         if not self.closing:
             self.closing = True
+            self._less.set()
             short = reason.encode()[:LONGEST_REASON].decode(errors="ignore")
             self._letters.append(Farewell(code, short))
             self._wake.set()
@@ -125,6 +135,7 @@ class Outbox:
                     await close(one.code, one.reason)
                     return
                 self._bytes -= len(one.text)
+                self._less.set()
                 if self._send_now is None or not self._send_now(one.text):
                     self._sending = True
                     await send(one.text)

@@ -13,7 +13,7 @@ from .direct import DirectWebSocket
 from .intake import INLINE, Intake
 from .metrics import Metrics
 from .realtime.undecodable import Undecodable
-from .wishes import AskItem, Beat, Decoder, Wish
+from .wishes import AskItem, Beat, Decoder, Wish, counted
 
 MOST_UNREADABLE = 100
 WITHIN_S = 10.0
@@ -42,6 +42,7 @@ class Reader:
     def take(self, text: str | None) -> None:
         """Do what a frame asks for, now or when it and those before it are read; None: it is no text."""
         self.heard = True
+        self._attachment.confirm()
         try:
             if text is None:
                 raise Undecodable("invalid_json", "frames are JSON text, not binary")
@@ -52,7 +53,7 @@ class Reader:
         except Undecodable as bad:
             self._note(bad)
             return
-        for wish in wishes:
+        for wish in wishes if len(wishes) == 1 else counted(wishes):
             self._ask(wish)
 
     async def end(self) -> None:
@@ -78,6 +79,7 @@ class Reader:
         elif type(wish) is AskItem:
             self._hosted.retrieve(self._attachment, wish.item, wish.client_event)
         elif type(wish) is Beat:
+            self._attachment.keep_alive()
             self._attachment.greet()
         else:
             self._hosted.ask(self._attachment, wish)  # type: ignore[arg-type]  # all others are commands

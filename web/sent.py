@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from antiphon.actors.session.commands import ReportSent
 from antiphon.events.ids import ResponseId
@@ -40,7 +41,7 @@ class Sent:
         self._first[response] = time.monotonic_ns()
         return True
 
-    def took_back(self, letters: list[Letter]) -> None:
+    def took_back(self, letters: Iterable[Letter]) -> None:
         """They will never be sent."""
         self._withheld += [letter.number for letter in letters]
 

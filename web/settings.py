@@ -18,6 +18,7 @@ from antiphon.actors.stages.registry import VOICE, engines, is_known, models
 from antiphon.events.retention import Policy
 
 from . import quantities
+from .duplex_session import DuplexSession
 
 
 class SettingsError(Exception):
@@ -54,6 +55,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Keep no audio of a session that is over."""
     min_free: str = "1GB"
     """With less room on the disk no new session begins; `none`: begin whatever happens."""
+    duplex_session: DuplexSession = DuplexSession()
+    """`[duplex_session]`"""
     stages: dict[str, dict[str, Any]] = {}
 
     def stage_settings(self, name: str) -> dict[str, Any]:

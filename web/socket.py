@@ -1,39 +1,28 @@
-"""The WebSocket routes: let in, open, then read and write until either side is done."""
+"""The WebSocket routes: let in, then open a session or bring the client back to its own."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import structlog
 from litestar import WebSocket
-from litestar.exceptions import WebSocketDisconnect
 
 from antiphon.actors.host import CannotOpen, SessionHost
-from antiphon.actors.session.commands import Attach
+from antiphon.actors.session.commands import Attach, Resume
 from antiphon.actors.session.refusals import Refused
+from antiphon.events.store import Log
 
-from .attach import Attachment
+from .attach import Attachment, hashed
 from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
-from .dialect import Left
+from .coming_back import asked_in
+from .conversation import Conversation, write
+from .dialect import Beginning, Left, Return
 from .dialects import chosen
-from .direct import EXTENSION, DirectWebSocket
 from .disk import Disk
 from .metrics import Metrics
-from .reader import Reader
 from .realtime.undecodable import Undecodable
 from .settings import Settings
-
-log = structlog.get_logger(__name__)
-
-CLOSINGS = {1000: "closed", 1001: "closed", 1012: "server"}
-"""Close code -> why the connection ended; 1012 is ours, when the process is told to stop."""
-
-QUARTERS = 4
-FAREWELL_S = 2.0
-"""How long a client that has not read has to read why it is let go."""
+from .trails import Trails
 
 
 class RealtimeRoute:
@@ -47,10 +36,13 @@ class RealtimeRoute:
         metrics: Metrics,
         disk: Disk,
         make_room: Callable[[], object],
+        store: Log,
     ) -> None:
         """`make_room` is called when a client is refused for lack of room on the disk."""
         self._host, self._doors, self._settings, self._metrics = host, doors, settings, metrics
-        self._disk, self._make_room = disk, make_room
+        self._disk, self._make_room, self._store = disk, make_room, store
+        self._trails = Trails()
+        self._limits = settings.duplex_session.replay_limits
 
     async def serve(self, socket: WebSocket[Any, Any, Any]) -> None:
         try:
@@ -67,80 +59,63 @@ class RealtimeRoute:
         dialect = chosen(socket.scope["path"], socket.query_params, socket.headers, offered)
         attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc())
         try:
-            first = await self._open(attachment, socket, principal)
+            first = await self._enter(attachment, socket, principal)
         except (CannotOpen, Refused, Undecodable) as refusal:
             self._metrics.refused.labels(refusal.code).inc()
             client_event, parameter = _named_in(refusal)
             attachment.turn_away(refusal.code, str(refusal), client_event, parameter)
-            await _write(socket, attachment)
         except Left:
             return
+        hosted = attachment.hosted
+        if hosted is None or attachment.expelled:
+            await write(socket, attachment)
         else:
-            self._metrics.opened.inc()
-            await self._converse(socket, attachment, first)
+            alive_s = self._keep_alive_s()
+            conversation = Conversation(socket, attachment, hosted, self._metrics, alive_s)
+            await conversation.hold(first, self._store, self._trails)
 
-    async def _open(
+    async def _enter(
         self, attachment: Attachment, socket: WebSocket[Any, Any, Any], principal: str | None
     ) -> str | None:
-        """Open a session for the attachment; the frame that is to be asked first, if one came already."""
+        """Open a session for the attachment, or bring it back to its own. The frame that is to be asked
+        first, if one came already."""
+        dialect, query = attachment.dialect, socket.query_params
+        client = socket.headers.get("user-agent", "")[:200]
+        came: Return | Beginning | None = asked_in(query)
+        if came is None:
+            came = await dialect.begin(query, socket.receive, self._host.abilities, self._settings.model)
+        if isinstance(came, Return):
+            await self._bring_back(attachment, came, client, principal)
+            return None
         if self._disk.is_low:
             self._make_room()
             raise CannotOpen("resource_exhausted", "the disk of the server is nearly full; try again later")
-        dialect = attachment.dialect
-        began = await dialect.begin(
-            socket.query_params, socket.receive, self._host.abilities, self._settings.model
-        )
-        attach = Attach(dialect=dialect.name, client=socket.headers.get("user-agent", "")[:200])
+        attach = Attach(dialect=dialect.name, client=client, token=attachment.token_hash)
         attachment.hosted = self._host.open(
-            attachment, began.config, attach, mode=dialect.mode, principal=principal
+            attachment, came.config, attach, mode=dialect.mode, principal=principal
         )
-        return began.first
+        self._metrics.opened.inc()
+        return came.first
 
-    async def _converse(
-        self, socket: WebSocket[Any, Any, Any], attachment: Attachment, first: str | None
+    async def _bring_back(
+        self, attachment: Attachment, came: Return, client: str, principal: str | None
     ) -> None:
-        """Read and write until one of the two ends; then the other is ended, and the session told why."""
-        hosted = attachment.hosted
-        if hosted is None:
-            return
-        direct: object = (socket.scope.get("extensions") or {}).get(EXTENSION)
-        reader = Reader(attachment, hosted, attachment.dialect.decoder(attachment.config), self._metrics)
-        if first is not None:
-            reader.take(first)
-        if isinstance(direct, DirectWebSocket):
-            attachment.outbox.use(direct.send_now, direct.writable.wait)
-            reader.listen(direct)
-        reading = asyncio.create_task(_read(socket, reader))
-        tasks = {reading, *map(asyncio.create_task, _watches(socket, attachment, reader))}
-        reason, code = "server", None
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if attachment.outbox.overflowed.is_set():
-                reason = "slow"
-                self._metrics.outbox_dropped.inc()
-                if isinstance(direct, DirectWebSocket):
-                    direct.transport.abort()  # it would wait until everything is read
-            elif reading in done:
-                reason, code = reading.result()
-            elif attachment.expelled:
-                reason = "expelled"
-        finally:
-            reader.abandon()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            attachment.gone(reason, code)
+        attachment.comes_back(self._limits)
+        resume = Resume(
+            dialect=attachment.dialect.name,
+            presented=hashed(came.token),
+            token=attachment.token_hash,
+            principal=principal,
+            after=came.after,
+            client=client,
+        )
+        attachment.hosted = await self._host.resume(attachment, came.session, resume)
+        if not attachment.expelled:
+            self._metrics.resumed.inc()
 
-
-def _watches(
-    socket: WebSocket[Any, Any, Any], attachment: Attachment, reader: Reader
-) -> Iterator[Coroutine[Any, Any, None]]:
-    """What runs beside the reading, and ends the conversation when it ends."""
-    yield _write(socket, attachment)
-    yield _too_slow(attachment)
-    patience = attachment.dialect.patience
-    if patience is not None:
-        yield _silent(lambda: patience(attachment.config()), reader)
+    def _keep_alive_s(self) -> float | None:
+        ttl_s = self._settings.duplex_session.idle_ttl_s
+        return None if ttl_s is None else ttl_s / 3
 
 
 def _named_in(refusal: Exception) -> tuple[str | None, str | None]:
@@ -152,45 +127,6 @@ def _named_in(refusal: Exception) -> tuple[str | None, str | None]:
             return None, parameter
         case _:
             return None, None
-
-
-async def _read(socket: WebSocket[Any, Any, Any], reader: Reader) -> tuple[str, int | None]:
-    """Until the client goes: why, and its close code."""
-    while True:
-        message = await socket.receive()
-        if message["type"] == "websocket.disconnect":
-            await reader.end()
-            code = message.get("code")
-            return CLOSINGS.get(code, "lost"), code
-        text = message.get("text")
-        reader.take(text if isinstance(text, str) else None)
-        await reader.caught_up()
-
-
-async def _write(socket: WebSocket[Any, Any, Any], attachment: Attachment) -> None:
-    async def send(text: bytes) -> None:
-        await socket.send({"type": "websocket.send", "text": text.decode(), "bytes": None})
-
-    async def close(code: int, reason: str) -> None:
-        await socket.send({"type": "websocket.close", "code": code, "reason": reason})
-
-    with contextlib.suppress(WebSocketDisconnect, OSError):
-        await attachment.outbox.run(send, close)
-
-
-async def _too_slow(attachment: Attachment) -> None:
-    """Until a client that reads too slowly has had its time to read the farewell."""
-    await attachment.outbox.overflowed.wait()
-    await asyncio.sleep(FAREWELL_S)
-
-
-async def _silent(patience_s: Callable[[], float], reader: Reader) -> None:
-    """Until a client has sent nothing for as long as it may, or up to a quarter longer."""
-    quiet = 0
-    while quiet < QUARTERS:
-        reader.heard = False
-        await asyncio.sleep(patience_s() / QUARTERS)
-        quiet = 0 if reader.heard else quiet + 1
 
 
 async def _deny(socket: WebSocket[Any, Any, Any], denied: Denied) -> None:

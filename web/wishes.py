@@ -7,9 +7,11 @@ it is done once for each frame and in order, but for those that are in a hurry.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from antiphon.actors.session.commands import Command
 from antiphon.events.ids import ItemId
@@ -29,6 +31,22 @@ class Beat(Struct, frozen=True):
 
 
 Wish = Command | AskItem | Beat
+
+
+def counted(wishes: list[Wish]) -> list[Wish]:
+    """With the parts of each frame counted, but for its last."""
+    counted_of: dict[str, int] = {}
+    told: list[Wish] = []
+    for wish, following in zip_longest(wishes, wishes[1:]):
+        event = wish.client_event
+        if event is None or not isinstance(wish, Command):
+            told.append(wish)
+        elif following is not None and following.client_event == event:
+            part = counted_of[event] = counted_of.get(event, -1) + 1
+            told.append(replace(wish, part=part))
+        else:
+            told.append(wish)
+    return told
 
 
 class Decoder(Protocol):
@@ -57,3 +75,6 @@ class Decoder(Protocol):
 
     def forget(self) -> None:
         """The audio collected so far is not wanted."""
+
+    def keep_apart(self, frames: int) -> None:
+        """So many frames of audio that have an id become commands of their own: some may be known already."""

@@ -109,12 +109,14 @@ def is_void(state: Session, command: c.Command, attachment: int) -> bool:
     taken in before it."""
     if not attachment or isinstance(command, OF_NO_CLIENT):
         return False
-    return attachment != state.attached.current or command.client_event in state.accepted.before
+    if attachment != state.attached.current:
+        return True
+    return bool(state.accepted.before) and command.accepted_as in state.accepted.before
 
 
 def taken_in(state: Session, command: c.Command, attachment: int) -> CommandsAccepted | None:
     """The record that a client's command was taken in, where clients can send it again."""
-    event = command.client_event
+    event = command.accepted_as
     if event is None or not attachment or not state.config.strict or isinstance(command, NOT_REMEMBERED):
         return None
     earlier = command.earlier_events if isinstance(command, c.AppendAudio) else ()

@@ -1,6 +1,7 @@
 """Everything that may be asked of a session, in the imperative. Clients, stages and timers all come this way.
 
-`client_event` is the client's own id of the frame that asked, echoed in a refusal.
+`client_event` is the client's own id of the frame that asked, echoed in a refusal. Where a frame asks for
+several things, `part` counts all but the last of them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,13 @@ class Command(Struct, frozen=True, kw_only=True, gc=False):
     """Something that may be asked."""
 
     client_event: str | None = None
+    part: int | None = None
+
+    @property
+    def accepted_as(self) -> str | None:
+        """The name by which it is known that this was taken in; None: nobody will ask."""
+        event = self.client_event
+        return event if event is None or self.part is None else f"{event}#{self.part}"
 
 
 # --- the life of the session ------------------------------------------------------------------------------

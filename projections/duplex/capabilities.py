@@ -6,7 +6,7 @@ counterpart, are false.
 
 from __future__ import annotations
 
-from antiphon.events.vocabulary import Abilities
+from antiphon.events.vocabulary import Abilities, Terms
 
 from .frames import Json
 
@@ -37,14 +37,12 @@ NEVER = (
     "supports_scheduler_native_append",
     "supports_concurrent_turn_requests",
     "supports_stage_connector_handoff",
-    "supports_session_lease",
-    "supports_session_resume",
     "requires_model_runner_kv",
     "requires_native_stage_role",
 )
 
 
-def capabilities(abilities: Abilities) -> Json:
+def capabilities(abilities: Abilities, terms: Terms) -> Json:
     """The `capabilities` of a session object."""
     native = abilities.hears == "continuously"
     return {
@@ -54,6 +52,8 @@ def capabilities(abilities: Abilities) -> Json:
         "supports_model_internal_state": native,
         "supports_stage_resumption": native,
         "supports_core_resumable_request": native,
+        "supports_session_lease": True,
+        "supports_session_resume": terms.disconnect_grace_s > 0,
         "supports_server_vad": abilities.detects_voice,
         "supports_input_transcription": abilities.transcribes,
         "supports_audio_output": abilities.speaks,
@@ -76,6 +76,11 @@ def capabilities(abilities: Abilities) -> Json:
             "max_event_bytes": LARGEST_FRAME,
             "max_video_frames_per_append": MOST_VIDEO_FRAMES,
             "max_video_frame_chars": LARGEST_VIDEO_FRAME,
+            "max_pending_turns": terms.pending_turns,
+            "max_pending_input_bytes": terms.pending_input_bytes,
+            "idle_ttl_s": terms.idle_ttl_s,
+            "disconnect_grace_s": terms.disconnect_grace_s,
+            "max_session_s": terms.max_session_s,
         },
     }
 

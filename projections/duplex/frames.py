@@ -24,8 +24,39 @@ class Frame(Struct, frozen=True, kw_only=True, tag_field="type", gc=False):
 
 
 class SessionCreated(Frame, frozen=True, kw_only=True, tag="session.created"):
+    """`resume_token` is filled in by the attachment: no event holds it. Observers have none."""
+
     session: Json
     incarnation: int
+    attachment_generation: int | UnsetType = UNSET
+    resume_token: str | UnsetType = UNSET
+
+
+class SessionResumed(Frame, frozen=True, kw_only=True, tag="session.resumed"):
+    """The first frame of a connection that resumed: a reply. `session` is as it was after the frame
+    `as_of_server_event_seq`, the last that the client has; what it missed follows."""
+
+    session_id: str
+    session: Json
+    attachment_generation: int
+    resume_token: str
+    incarnation: int
+    as_of_server_event_seq: int
+    last_accepted_client_event_id: str | None
+
+
+class SessionReplaced(Frame, frozen=True, kw_only=True, tag="session.replaced"):
+    """The last frame of a connection whose place another has taken."""
+
+    session_id: str
+    attachment_generation: int
+
+
+class ResyncRequired(Frame, frozen=True, kw_only=True, tag="session.resync_required"):
+    """What the client missed cannot be told any more: a reply, and its last frame."""
+
+    session_id: str
+    reason: Literal["journal_gap", "journal_overflow"]
 
 
 class SessionUpdated(Frame, frozen=True, kw_only=True, tag="session.updated"):
@@ -39,6 +70,13 @@ class SessionClosed(Frame, frozen=True, kw_only=True, tag="session.closed"):
     session_id: str
     reason: str
     event: Json
+
+
+class SessionExpired(Frame, frozen=True, kw_only=True, tag="session.expired"):
+    """The last frame of a session whose time was over."""
+
+    session_id: str
+    reason: str
 
 
 class HeartbeatAck(Frame, frozen=True, kw_only=True, tag="session.heartbeat_ack"):

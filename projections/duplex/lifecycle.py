@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
+from antiphon.projections.base import expires_at
 from antiphon.projections.measures import Measures
 
 from . import errors
@@ -30,13 +31,19 @@ REASONS = {"client": "client_close", "disconnected": "disconnect"}
 
 
 def opened(view: View, stored: Stored, event: v.SessionOpened) -> tuple[View, Shown]:
-    view = _configured_by(
-        replace(view, session=event.session, incarnation=event.incarnation, abilities=event.abilities),
-        event.config,
+    begun = replace(
+        view,
+        session=event.session,
+        incarnation=event.incarnation,
+        abilities=event.abilities,
+        terms=event.terms,
+        expires_at=expires_at(stored, event.terms),
     )
+    view = _configured_by(begun, event.config)
     shown = session_object(view)
+    own = {"attachment_generation": view.attachment, "resume_token": ""} if view.attachment else {}
     return view, [
-        (f.SessionCreated, {"session": shown, "incarnation": event.incarnation}),
+        (f.SessionCreated, {"session": shown, "incarnation": event.incarnation, **own}),
         (f.SessionUpdated, {"session": shown, "config_generation": 0}),
     ]
 
@@ -56,8 +63,8 @@ def _configured_by(view: View, config: v.Config) -> View:
 
 
 def refused(view: View, stored: Stored, event: v.CommandRefused) -> tuple[View, Shown]:
-    """Shown to whoever asked."""
-    if event.attachment != view.attachment:
+    """Shown to whoever asked, or took the place of who did."""
+    if event.attachment > view.attachment:
         return view, []
     return view, errors.told(event.code, event.message, event.parameter, event.client_event)
 
@@ -88,6 +95,18 @@ def failed(view: View, stored: Stored, event: v.SessionFailed) -> tuple[View, Sh
 def closed(view: View, stored: Stored, event: v.SessionClosed) -> tuple[View, Shown]:
     view, closing = _ended(view, REASONS.get(event.reason, event.reason))
     return view, [closing]
+
+
+def expired(view: View, stored: Stored, event: v.SessionExpired) -> tuple[View, Shown]:
+    members = {"session_id": view.session, "reason": event.reason}
+    return replace(view, phase="closed", turn_state="idle"), [(f.SessionExpired, members)]
+
+
+def replaced(view: View, stored: Stored, event: v.ClientReplaced) -> tuple[View, Shown]:
+    if event.attachment != view.attachment:
+        return view, []
+    members = {"session_id": view.session, "attachment_generation": event.attachment}
+    return view, [(f.SessionReplaced, members)]
 
 
 def _ended(view: View, reason: str) -> tuple[View, tuple[type[f.Frame], f.Json]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from antiphon.events.envelope import Stored
 
@@ -13,7 +14,7 @@ from . import frames as f
 from .step import step
 from .view import View
 
-VERSION = 1
+VERSION = 2
 
 
 def audio(frame: Any, stored: Stored) -> bytes:
@@ -55,6 +56,10 @@ class DuplexProjection:
     @staticmethod
     def begin(attachment: int) -> View:
         return View(attachment=attachment)
+
+    @staticmethod
+    def adopt(view: View, attachment: int) -> View:
+        return replace(view, attachment=attachment)
 
     @staticmethod
     def step(view: View, stored: Stored) -> tuple[View, list[f.Frame]]:

@@ -42,6 +42,7 @@ def _standing(view: View) -> Json:
         "type": "realtime",
         "state": view.phase,
         "turn_state": view.turn_state,
+        "expires_at": view.expires_at,
         "epoch": view.epoch,
         "turn_id": view.turn,
         "active_request_id": None if view.request is None else f"req_{view.request}",
@@ -82,7 +83,7 @@ def _asked(view: View) -> Json:
         "overlap_short_ack_ms": None if overlap is None else overlap.short_ack_ms,
         "overlap_barge_in_ms": None if overlap is None else overlap.barge_in_ms,
         "playback_commit_policy": config.playback,
-        "capabilities": capabilities(view.abilities),
+        "capabilities": capabilities(view.abilities, view.terms),
     }
 
 

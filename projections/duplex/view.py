@@ -67,6 +67,9 @@ class View(Struct, frozen=True, gc=False):
     session: SessionId = SessionId("")
     incarnation: int = 0
     abilities: v.Abilities = v.Abilities(stage="", hears="utterances")
+    terms: v.Terms = v.Terms()
+    expires_at: int | None = None
+    """Unix time, in seconds."""
     config: v.Config = v.Config()
     output: Format = usual("pcm16", output=True)
     generation: int = 0

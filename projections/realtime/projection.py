@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from antiphon.events.envelope import Stored
 
 from . import frames as f
 from .step import Frames, View, step
 
-VERSION = 1
+VERSION = 2
 
 
 def _audio(frame: f.AudioDelta, stored: Stored) -> bytes:
@@ -54,6 +55,10 @@ class RealtimeProjection:
     @staticmethod
     def begin(attachment: int) -> View:
         return View(attachment=attachment)
+
+    @staticmethod
+    def adopt(view: View, attachment: int) -> View:
+        return replace(view, attachment=attachment)
 
     @staticmethod
     def step(view: View, stored: Stored) -> tuple[View, Frames]:

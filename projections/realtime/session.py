@@ -10,7 +10,7 @@ from .formats import format_of, shown
 from .frames import Json
 
 
-def session_object(session: SessionId, config: Config) -> Json:
+def session_object(session: SessionId, config: Config, expires_at: int | None = None) -> Json:
     """Shown in session.created and session.updated. `interrupt_response` and `create_response` are explicit:
     clients decide by them whether they cancel themselves."""
     formats: Json = {side: shown(format_of(config, side)) for side in ("input", "output")}
@@ -39,6 +39,8 @@ def session_object(session: SessionId, config: Config) -> Json:
             "output": {"format": formats["output"], "voice": config.voice or "default"},
         },
     }
+    if expires_at is not None:
+        effective["expires_at"] = expires_at
     whole: Json = merged(merged(defaults, config.echo), effective)
     for side, format_ in formats.items():  # not merged: a former one may have had a rate
         whole["audio"][side]["format"] = format_

@@ -19,7 +19,7 @@ from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.units import SAMPLE_RATE, samples_to_ms
-from antiphon.projections.base import frame_number
+from antiphon.projections.base import expires_at, frame_number
 from antiphon.projections.duplex.formats import Format
 
 from . import frames as f
@@ -39,6 +39,13 @@ AboutResponse = (
     | v.ItemTruncated
     | v.ResponseEnded
 )
+
+
+EXPIRED = {
+    "idle_ttl_expired": "nothing has happened in this session for too long",
+    "disconnect_grace_expired": "nobody has been connected to this session for too long",
+    "max_session_expired": "this session has reached its longest duration",
+}
 
 
 class Speaking(Struct, frozen=True):
@@ -62,6 +69,7 @@ class View(Struct, frozen=True):
     attachment: int
     session: SessionId = SessionId("")
     config: v.Config = v.Config()
+    expires_at: int | None = None
     speaking: Speaking | None = None
     spoken_s: tuple[tuple[ItemId, float], ...] = ()
     """Committed items that wait for their transcript, with their length in seconds."""
@@ -81,19 +89,22 @@ def step(view: View, stored: Stored) -> tuple[View, Frames]:
 
 
 def _opened(view: View, stored: Stored, event: v.SessionOpened) -> tuple[View, Frames]:
-    view = replace(view, session=event.session, config=event.config)
-    shown = session_object(event.session, event.config)
+    until = expires_at(stored, event.terms)
+    view = replace(view, session=event.session, config=event.config, expires_at=until)
+    shown = session_object(event.session, event.config, until)
+    if view.attachment:
+        shown |= {"attachment_generation": view.attachment, "resume_token": ""}
     return view, [f.SessionCreated(event_id=event_id(stored, 0), session=shown)]
 
 
 def _configured(view: View, stored: Stored, event: v.SessionConfigured) -> tuple[View, Frames]:
-    shown = session_object(view.session, event.config)
+    shown = session_object(view.session, event.config, view.expires_at)
     frame = f.SessionUpdated(event_id=event_id(stored, 0), session=shown)
     return replace(view, config=event.config), [frame]
 
 
 def _refused(view: View, stored: Stored, event: v.CommandRefused) -> tuple[View, Frames]:
-    if event.attachment != view.attachment:
+    if event.attachment > view.attachment:
         return view, []
     shown = error(
         event_id(stored, 0),
@@ -107,6 +118,10 @@ def _refused(view: View, stored: Stored, event: v.CommandRefused) -> tuple[View,
 
 def _troubled(view: View, stored: Stored, event: v.SessionFailed | v.ConfigRefused) -> tuple[View, Frames]:
     return view, [error(event_id(stored, 0), event.code, event.message)]
+
+
+def _expired(view: View, stored: Stored, event: v.SessionExpired) -> tuple[View, Frames]:
+    return view, [error(event_id(stored, 0), "session_expired", EXPIRED.get(event.reason, event.reason))]
 
 
 # --- input ------------------------------------------------------------------------------------------------
@@ -352,6 +367,7 @@ SHOWS: dict[type[v.Event], Show] = {
     v.SessionOpened: _opened,
     v.SessionConfigured: _configured,
     v.ConfigRefused: _troubled,
+    v.SessionExpired: _expired,
     v.SessionFailed: _troubled,
     v.CommandRefused: _refused,
     v.SpeechStarted: _speech_started,

@@ -39,7 +39,7 @@ def event_ack(frame: f.EventAck) -> c.AcknowledgeEvents:
 
 
 def resume(frame: f.SessionResume) -> NoReturn:
-    message = "sessions cannot be resumed here; a new one opens with session.update"
+    message = "a connection resumes with its first frame or not at all"
     raise Undecodable("unsupported_session_resume", message, "type", frame.event_id)
 
 

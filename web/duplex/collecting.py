@@ -20,7 +20,9 @@ class Collector:
         self._speech: bool | None = None
         self._hints: OverlapHints | None = None
         self._threshold = SILENCE_RMS
-        self._event: str | None = None
+        self._events: list[str] = []
+        self.apart = 0
+        """Frames with an id that are not to be collected with others."""
 
     def add(
         self,
@@ -40,12 +42,15 @@ class Collector:
         """
         pcm = self._sound.take(raw, format_, client_event) if raw else b""
         asked: list[Command] = []
-        if (speech, hints) != (self._speech, self._hints):
+        apart = client_event is not None and self.apart > 0
+        if apart or (speech, hints) != (self._speech, self._hints):
             asked = self.flush()
         self._speech, self._hints, self._threshold = speech, hints, threshold
         self._held += pcm
-        self._event = client_event
-        if images or len(self._held) >= COLLECTED:
+        if client_event is not None:
+            self._events.append(client_event)
+        self.apart -= apart
+        if images or apart or len(self._held) >= COLLECTED:
             asked += self._full(images)
         return asked
 
@@ -61,15 +66,18 @@ class Collector:
 
     def drop(self) -> None:
         self._held.clear()
+        self._events.clear()
         self._sound.drop()
 
     def _full(self, images: tuple[Image, ...]) -> list[Command]:
         pcm = bytes(self._held)
         self._held.clear()
-        return [
-            replace(piece, client_event=self._event)
-            for piece in pieces(pcm, self._speech, self._threshold, self._hints, images)
-        ]
+        events, self._events = self._events, []
+        made = pieces(pcm, self._speech, self._threshold, self._hints, images)
+        if not made or not events:
+            return [*made]
+        *before, last = (replace(piece, client_event=events[-1]) for piece in made)
+        return [*before, replace(last, earlier_events=tuple(events[:-1]))]
 
 
 def pieces(

@@ -98,6 +98,9 @@ class DuplexDecoder:
     def flush(self) -> list[Wish]:
         return [*self._collector.flush()]
 
+    def keep_apart(self, frames: int) -> None:
+        self._collector.apart = frames
+
     def forget(self) -> None:
         self._collector.drop()
 
@@ -158,7 +161,7 @@ class DuplexDecoder:
             format_ = formats.input_format(part.format, rates, usual, "item.content", event)
             sound = InputSound()
             pcm = sound.take(part.audio or b"", format_, event) + sound.end()
-            spoken = pieces(pcm, None)
+            spoken = [replace(piece, client_event=event) for piece in pieces(pcm, None)]
             return [*spoken] if any(piece.speech for piece in spoken) else []
 
         return [*create_item(frame, speak)]

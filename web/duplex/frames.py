@@ -34,7 +34,11 @@ class SessionUpdate(ClientFrame, frozen=True, kw_only=True, tag="session.update"
 
 
 class SessionResume(ClientFrame, frozen=True, kw_only=True, tag="session.resume"):
-    pass
+    """The first frame of a connection whose client was here before."""
+
+    session_id: Any = None
+    resume_token: Any = None
+    last_received_server_event_seq: Any = 0
 
 
 class EventAck(ClientFrame, frozen=True, kw_only=True, tag="session.event_ack"):

@@ -3,7 +3,7 @@
     ?model=X                        at once, with the session {"model": X}
     otherwise, or ?autostart=0      with the first message, which must come within CONFIG_TIMEOUT_S
         session.update              opens the session as it says
-        session.resume              (not yet)
+        session.resume              brings the client back to the session that it names
         any other event             opens a session of defaults, and is then what is asked first
 
 Whatever fails before the session is open ends the connection, after one error.
@@ -23,7 +23,8 @@ from antiphon.actors.session.state import Session
 from antiphon.events.ids import SessionId
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config, ConfigProposed, Overlap, SessionConfigured
-from antiphon.web.dialect import Beginning, Left, Receive
+from antiphon.web.coming_back import asked_by
+from antiphon.web.dialect import Beginning, Left, Receive, Return
 from antiphon.web.intake import read_aside
 from antiphon.web.realtime.undecodable import Undecodable
 
@@ -44,7 +45,7 @@ def is_asked_for(query: Mapping[str, str]) -> bool:
 
 async def begin(
     query: Mapping[str, str], receive: Receive, abilities: Callable[[], Abilities], model: str
-) -> Beginning:
+) -> Beginning | Return:
     """Raises Undecodable, Refused, Left, and whatever asking for abilities raises."""
     model = query.get("model") or model
     if query.get("model") and not _waits(query):
@@ -55,8 +56,8 @@ async def begin(
     return await read_aside(text, lambda text: _beginning(text, able, usual))
 
 
-def _beginning(text: str, able: Abilities, usual: Config) -> Beginning:
-    """What the first message opens. Raises Undecodable, Refused."""
+def _beginning(text: str, able: Abilities, usual: Config) -> Beginning | Return:
+    """What the first message opens, or goes on with. Raises Undecodable, Refused."""
     frame = DuplexDecoder(lambda: usual).parse(text)
     match frame:
         case f.SessionUpdate(session=session):
@@ -64,7 +65,8 @@ def _beginning(text: str, able: Abilities, usual: Config) -> Beginning:
             asked = configure(given, usual, frame.event_id, opening=True)
             return Beginning(opened_config(able, usual, asked))
         case f.SessionResume():
-            raise Undecodable("unsupported_session_resume", "sessions cannot be resumed here", "type")
+            after = frame.last_received_server_event_seq
+            return asked_by(frame.session_id, frame.resume_token, after, frame.event_id)
         case _:
             return Beginning(usual, text)
 

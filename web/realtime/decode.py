@@ -90,6 +90,9 @@ class RealtimeDecoder:
         except RecursionError as error:
             raise nested_too_deeply() from error
 
+    def keep_apart(self, frames: int) -> None:
+        """Clients of this dialect are not known to send anything again."""
+
     def forget(self) -> None:
         self._held.clear()
         self._sound.drop()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.events.ids import ResponseId, SessionId
 from antiphon.events.units import SAMPLE_RATE
-from antiphon.events.vocabulary import Abilities, AudioSpoken, Config, TurnDetection
+from antiphon.events.vocabulary import Abilities, AudioSpoken, ClientResumed, Config, TurnDetection
 from antiphon.media.encodings import Encoding
 from antiphon.media.outgoing import Outgoing
 from antiphon.projections.duplex.formats import Format
@@ -18,6 +18,8 @@ from antiphon.projections.realtime import frames as f
 from antiphon.projections.realtime.errors import error
 from antiphon.projections.realtime.items import retrieved
 from antiphon.projections.realtime.projection import RealtimeProjection
+from antiphon.projections.realtime.session import session_object
+from antiphon.projections.realtime.step import View
 from antiphon.web.dialect import Beginning, Dialect, Receive
 
 from .decode import RealtimeDecoder
@@ -77,12 +79,33 @@ class RealtimeReplies:
     def alive(self, event_id: str, session: SessionId) -> f.Frame:
         raise NotImplementedError("no frame of this dialect asks for a sign of life")
 
+    def resumed(self, event_id: str, view: View, event: ClientResumed, token: str) -> f.SessionCreated:
+        """Clients know no other frame to begin with. What is more is in the session."""
+        shown = session_object(view.session, view.config, view.expires_at)
+        shown |= {
+            "attachment_generation": event.attachment,
+            "resumed": True,
+            "last_accepted_client_event_id": event.last_client_event,
+        }
+        return entrust(f.SessionCreated(event_id=event_id, session=shown), token)
+
+    def resync(self, event_id: str, session: SessionId, reason: str) -> f.Error:
+        told = f"what was missed cannot be sent any more ({reason}): open a new session"
+        return error(event_id, "session_resync_required", told)
+
+
+def entrust(frame: f.SessionCreated, token: str) -> f.SessionCreated:
+    """With the token by which the client can come back."""
+    return replace(frame, session={**frame.session, "resume_token": token})
+
 
 REALTIME = Dialect(
     name="realtime",
     mode="duplex",
     projection=RealtimeProjection(),
     audio=f.AudioDelta,
+    greeting=f.SessionCreated,
+    entrust=entrust,
     sound=PlainSound,
     replies=RealtimeReplies(),
     begin=begin,

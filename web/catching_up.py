@@ -1,0 +1,191 @@
+"""What a client has missed, read in the log and sent before anything new.
+
+The session publishes to the attachment from ClientResumed on; while it is behind, that only says how far the
+log goes by now. The log is projected from a place before the last frame that the client has, in slices, and
+no faster than the client reads. When the end is reached, between two turns of the loop, the attachment is as
+if it had never been away.
+
+    * First comes the reply that the dialect has for a resume, of the session as it was at the client's frame.
+    * Frames are the same as ever, with their numbers: what the client has is passed over.
+    * Audio of an epoch that is void by now is withheld: nobody wants to hear it any more.
+    * Where the server keeps to the protocol's limits of a journal, or what was missed is erased, the client
+      is told that it must begin anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import structlog
+from msgspec import Struct
+
+from antiphon.actors.host import Hosted
+from antiphon.actors.runtime import Published
+from antiphon.events.envelope import Stored
+from antiphon.events.errors import LogError
+from antiphon.events.ids import ResponseId, Seq
+from antiphon.events.store import Log
+from antiphon.events.vocabulary import ClientReplaced, ClientResumed, EpochAdvanced, ResponseCreated
+from antiphon.projections.base import frame_number, seq_of
+
+from .outbox import Letter, Outbox
+from .showing import Showing
+from .trails import Trails
+
+log = structlog.get_logger(__name__)
+
+AHEAD_BYTES = 256 * 1024
+"""How much may wait in the outbox before reading goes on."""
+SLICE_S = 0.002
+"""How long the loop is kept from others."""
+
+
+class ReplayLimits(Struct, frozen=True):
+    """The protocol's journal: how old what is told again may be, and how much. None: the log is enough."""
+
+    ttl_s: float | None = None
+    max_bytes: int | None = None
+
+
+class Told(Protocol):
+    """The attachment that catches up."""
+
+    outbox: Outbox
+
+    def resumed(self, event: ClientResumed, view: Any) -> None:
+        """Tell the client that it is back."""
+
+    def shown(self, stored: Stored) -> None:
+        """The frames of an event are on their way."""
+
+    def withheld(self, letters: Sequence[Letter]) -> None:
+        """They will not be sent."""
+
+    def lost(self, reason: str) -> None:
+        """Tell the client that it must begin anew, and let it go."""
+
+
+class CatchingUp:
+    """One connection's, until it is up to date."""
+
+    def __init__(self, told: Told, token: bytes, limits: ReplayLimits) -> None:
+        """`token` is the hash by which the connection's own ClientResumed is known."""
+        self._told, self._limits, self._token = told, limits, token
+        self._resumed: asyncio.Future[ClientResumed] = asyncio.get_running_loop().create_future()
+        self._head = 0
+        self._epoch = 0
+        self._epochs: dict[ResponseId, int] = {}
+        self._known: list[tuple[Any, Stored]] = []
+        """Audio of the present answer that the client has."""
+        self._bytes = 0
+        self._greeted = False
+
+    def note(self, batch: Sequence[Published]) -> None:
+        """This much is in the log by now."""
+        for published in batch:
+            event = published.stored.event
+            if isinstance(event, ClientResumed) and event.token == self._token and not self._resumed.done():
+                self._epoch = event.epoch
+                self._resumed.set_result(event)
+            elif isinstance(event, EpochAdvanced):
+                self._epoch = event.next.epoch
+                self._told.withheld(self._told.outbox.take_back_audio())
+            elif isinstance(event, ClientReplaced) and self._is_ours(event.attachment):
+                self._told.outbox.close(1000, "session_replaced")
+        self._head = batch[-1].stored.seq + 1
+
+    def _is_ours(self, attachment: int) -> bool:
+        return self._resumed.done() and self._resumed.result().attachment == attachment
+
+    async def catch_up(self, store: Log, hosted: Hosted, trails: Trails, showing: Showing) -> bool:
+        """Send what was missed; whether it could be. `showing` is then at the end of the log."""
+        resumed = await self._resumed
+        begins = trails.before(hosted, showing.dialect.name, resumed.after)
+        position = Seq(0)
+        if begins is not None:
+            position, view = begins
+            showing.view = showing.dialect.projection.adopt(view, resumed.attachment)
+        else:
+            showing.view = showing.dialect.projection.begin(resumed.attachment)
+        try:
+            while position < self._head:
+                until = self._head
+                await self._show(store, hosted, position, until, resumed, showing)
+                position = Seq(until)
+        except _TooMuch as too_much:
+            self._told.lost(too_much.reason)
+            return False
+        except LogError as error:
+            log.warning("resume.log_unreadable", session=hosted.id, code=error.code)
+            self._told.lost("journal_gap")
+            return False
+        return True
+
+    async def _show(
+        self, store: Log, hosted: Hosted, start: int, stop: int, resumed: ClientResumed, showing: Showing
+    ) -> None:
+        began = time.monotonic()
+        for stored in store.read(hosted.id, start=start, stop=stop):
+            self._one(store, hosted, stored, resumed, showing)
+            if time.monotonic() - began > SLICE_S:
+                await asyncio.sleep(0)
+                began = time.monotonic()
+            await self._told.outbox.below(AHEAD_BYTES)
+
+    def _one(
+        self, store: Log, hosted: Hosted, stored: Stored, resumed: ClientResumed, showing: Showing
+    ) -> None:
+        event, after = stored.event, resumed.after
+        if isinstance(event, ResponseCreated):
+            self._epochs[event.response] = event.fence.epoch
+            self._known.clear()
+        frames = showing.step(stored)
+        if not self._greeted and stored.seq >= seq_of(after):
+            self._greeted = True
+            self._told.resumed(resumed, showing.view)
+        payload: Published | None = None
+        for k, frame in enumerate(frames):
+            number = frame_number(stored.seq, k)
+            if number <= after:
+                if showing.is_audio(frame):
+                    self._known.append((frame, stored))
+                continue
+            if showing.is_audio(frame):
+                self._keep_the_place(store, hosted, showing)
+            payload = payload or _published(store, hosted, stored)
+            self._put(showing.letter(number, frame, payload), stored)
+        self._told.shown(stored)
+
+    def _keep_the_place(self, store: Log, hosted: Hosted, showing: Showing) -> None:
+        """The audio that the client has is where the rest goes on from."""
+        for frame, stored in self._known:
+            showing.heard(frame, _published(store, hosted, stored))
+        self._known.clear()
+
+    def _put(self, letter: Letter, stored: Stored) -> None:
+        if letter.response is not None and self._epochs.get(letter.response, self._epoch) < self._epoch:
+            self._told.withheld([letter])
+            return
+        self._bytes += len(letter.text)
+        limits = self._limits
+        if limits.max_bytes is not None and self._bytes > limits.max_bytes:
+            raise _TooMuch("journal_overflow")
+        if limits.ttl_s is not None and time.time_ns() - stored.at.wall_ns > limits.ttl_s * 1e9:
+            raise _TooMuch("journal_gap")
+        self._told.outbox.put(letter)
+
+
+class _TooMuch(Exception):
+    """The client was away for longer than the limits allow."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _published(store: Log, hosted: Hosted, stored: Stored) -> Published:
+    """With its payload. Raises LogError where that is gone."""
+    return Published(stored, None if stored.blob is None else store.read_blob(hosted.id, stored.blob))
