@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.actors.stages.contract import (
+    Called,
     Cancel,
     Close,
     EngineRefused,
@@ -133,6 +134,8 @@ def test_a_script_can_be_a_file(tmp_path: Path) -> None:
         after_ms = 50
         says = { type = "said", text = "Good morning.", tone_hz = 440, tone_ms = 10 }
         [[replies.steps]]
+        says = { type = "called", call_id = "c", name = "weather" }
+        [[replies.steps]]
         says = { type = "finished" }
         last = true
     """)
@@ -142,9 +145,10 @@ def test_a_script_can_be_a_file(tmp_path: Path) -> None:
     writer.send(speak(1))
     advance(bench, 50)
 
-    said, finished = writer.bodies
+    said, called, finished = writer.bodies
     assert isinstance(said, Said)
     assert (said.text, len(said.pcm)) == ("Good morning.", 480)
+    assert called == Called("c", "weather", "{}")
     assert finished == Finished()
     assert bench.desk.descriptor.max_sessions == 2
 

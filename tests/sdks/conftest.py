@@ -41,6 +41,14 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
 
 
 @pytest.fixture(scope="session")
+def calling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A model that calls a function first: tools.toml."""
+    folder = tmp_path_factory.mktemp("calling")
+    with running(folder / "data", *_config(folder, "tools.toml"), stage="scripted") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return certificates.make(tmp_path_factory.mktemp("tls"))
 

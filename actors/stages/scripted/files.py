@@ -23,7 +23,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from antiphon.actors.stages.contract import Body, Failed, Finished, Heard, Measured, Routed, Said
+from antiphon.actors.stages.contract import Body, Called, Failed, Finished, Heard, Measured, Routed, Said
 from antiphon.actors.stages.scripted.script import Says, Script, Work
 from antiphon.actors.stages.scripted.sound import tone
 
@@ -36,6 +36,12 @@ class _Said(Struct, frozen=True, tag="said", forbid_unknown_fields=True):
 
 class _Heard(Struct, frozen=True, tag="heard", forbid_unknown_fields=True):
     text: str
+
+
+class _Called(Struct, frozen=True, tag="called", forbid_unknown_fields=True):
+    call_id: str
+    name: str
+    arguments: str = "{}"
 
 
 class _Finished(Struct, frozen=True, tag="finished", forbid_unknown_fields=True):
@@ -67,11 +73,13 @@ def read_script(path: Path) -> Script:
 
 def _says(kind: type, written: Any) -> Says:
     body: Body
-    match msgspec.convert(written, _Said | _Heard | _Finished | _Failed | _Measured | _Routed):
+    match msgspec.convert(written, _Said | _Heard | _Called | _Finished | _Failed | _Measured | _Routed):
         case _Said(text, hertz, ms):
             body = Said(text, tone(hertz, ms))
         case _Heard(text):
             body = Heard(text)
+        case _Called(call_id, name, arguments):
+            body = Called(call_id, name, arguments)
         case _Finished(why):
             body = Finished(why)
         case _Failed(code, message, retryable):
