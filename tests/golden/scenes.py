@@ -9,7 +9,7 @@ from typing import Any
 
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, Operation
-from antiphon.events.vocabulary import Item, ItemAdded, Part, TurnDetection
+from antiphon.events.vocabulary import Config, Item, ItemAdded, Part, Terms, TurnDetection
 from tests.actors.session.duplex import JPEG, Asked, InUnits
 from tests.actors.session.given import SILENCE, Talk, pcm
 
@@ -120,7 +120,31 @@ def overlapping() -> Talk:
     return talk
 
 
-SCENES = (utterances, continuously, outside, in_units, overlapping)
+def coming_back() -> Talk:
+    """A client is lost and comes back, is replaced, keeps its session, is parked with it, and stays away."""
+    terms = Terms(disconnect_grace_s=30, idle_ttl_s=60)
+    talk = Talk(
+        session="coming_back", terms=terms, token=b"1", detection=None, config=Config(strict=True)
+    )
+    talk.asks(1, c.AppendText(text="Are you there?", client_event="evt_1"))
+    talk.do(c.CreateResponse())
+    talk.say("I am, ", 400)
+    talk.send(200)
+    talk.do(c.Detach(attachment=1, reason="lost", code=1006))
+    talk.say("and I go on.", 600)
+    talk.do(c.Resume(dialect="duplex", presented=b"1", token=b"2", after=70))
+    talk.asks(2, c.ConfirmClient(attachment=2), c.AppendText(text="Good.", client_event="evt_1"))
+    talk.do(c.Resume(dialect="realtime", presented=b"2", token=b"3"))
+    talk.finish()
+    talk.wait(30_000)
+    talk.asks(3, c.KeepAlive(attachment=3))
+    talk.do(c.Park(reason="shutdown"))
+    talk.open_writer()
+    talk.wait(40_000)
+    return talk
+
+
+SCENES = (utterances, continuously, outside, in_units, overlapping, coming_back)
 
 
 def _next(talk: Talk) -> dict[str, Any]:

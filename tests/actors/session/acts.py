@@ -98,6 +98,28 @@ def write_or_signal(talk: Talk, n: int) -> None:
         attempt(talk, c.AcknowledgeEvents(attachment=1, through=talk.state.seq * 64 - 65 + 8 * n))
 
 
+def come_and_go(talk: Talk, n: int) -> None:
+    """The connection is lost; it, or another, takes its place; the process stops, or only the client is slow."""
+    attached = talk.state.attached
+    if n < 3:
+        talk.do(c.Detach(attachment=attached.current, reason="lost", code=1006))
+    elif n < 6 and talk.state.phase == "open":
+        token = attached.token if n < 5 else attached.former_token or attached.token
+        after = None if n == 3 else talk.state.seq * 32
+        new = b"token %d" % attached.count
+        talk.do(c.Resume(dialect="duplex", presented=token, token=new, after=after))
+    elif n == 6:
+        talk.do(c.Park(reason="shutdown"))
+        talk.open_writer()
+    elif n == 7:
+        talk.asks(attached.count, c.ConfirmClient(attachment=attached.count))
+    elif n == 8:
+        talk.wait(40_000)
+    elif talk.state.phase == "open":
+        named = f"evt_{talk.state.seq % 7}"
+        talk.asks(attached.current or 1, c.AppendAudio(pcm=pcm(100), client_event=named))
+
+
 def return_output(talk: Talk, n: int) -> None:
     call = f"call_{n % 4}"
     item = Item(id=ItemId(""), kind="function_call_output", call_id=call, output="42" if n else None)
@@ -347,7 +369,7 @@ ACTS: list[Act] = [
 
 DUPLEX_ACTS: list[Act] = [
     *ACTS, send_unscored, send_judged, send_judged, send_judged, show, commit_somehow, commit_somehow, break_in,
-    write_or_signal, return_output, acknowledge_somehow, configure_otherwise, settle_configuration,
+    write_or_signal, come_and_go, return_output, acknowledge_somehow, configure_otherwise, settle_configuration,
     settle_configuration, end_unit, end_unit, end_unit, end_unit, end_unit, end_model_turn, call_function,
     pass_time, go_on_in_units, go_on_in_units, go_on_in_units, commit_somehow, wait_long,
 ]  # fmt: skip

@@ -73,7 +73,7 @@ class Books:
     def _SessionClosed(self, event: v.Event, seq: int) -> None:
         self.over = True
 
-    _SessionFailed = _SessionClosed
+    _SessionExpired = _SessionFailed = _SessionClosed
 
     def _StageReleased(self, event: Any, seq: int) -> None:
         self.let_go.add(event.stage)

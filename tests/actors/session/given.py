@@ -31,6 +31,7 @@ from antiphon.events.vocabulary import (
     AudioSpoken,
     Config,
     Event,
+    Terms,
     TurnDetection,
 )
 
@@ -68,6 +69,8 @@ class Talk:
         able: dict[str, Any] | None = None,
         session: str = "sess_1",
         incarnation: int = 0,
+        terms: Terms = Terms(),
+        token: bytes = b"",
     ) -> None:
         self.state = Session(SessionId(session))
         self.stored: list[Stored] = []
@@ -91,8 +94,10 @@ class Talk:
         )
         config = replace(config, turn_detection=detection, output_modalities=modalities)
         self.do(
-            c.OpenSession(incarnation=incarnation, mode="realtime", abilities=abilities, config=config),
-            c.Attach(dialect="realtime"),
+            c.OpenSession(
+                incarnation=incarnation, mode="realtime", abilities=abilities, config=config, terms=terms
+            ),
+            c.Attach(dialect="realtime", token=token),
         )
 
     # --- when ---------------------------------------------------------------------------------------------
@@ -101,6 +106,11 @@ class Talk:
         """Ask, one after another; the facts of all."""
         self.effects = []
         return [event for command in commands for event in self._step(command)]
+
+    def asks(self, client: int, *commands: c.Command) -> list[Event]:
+        """A connection asks."""
+        self.effects = []
+        return [event for command in commands for event in self._step(command, client)]
 
     def refuses(self, command: c.Command, attachment: int = 1) -> Refused:
         """Ask what is refused. Nothing but the record of the refusal may change."""
@@ -230,8 +240,8 @@ class Talk:
 
     # --- on each step -------------------------------------------------------------------------------------
 
-    def _step(self, command: c.Command) -> list[Event]:
-        decision = decide(self.state, command, self.moment)
+    def _step(self, command: c.Command, by: int = 0) -> list[Event]:
+        decision = decide(self.state, command, self.moment, by)
         return self._keep(decision.drafts, decision.state, list(decision.effects))
 
     def _keep(self, drafts: Sequence[Draft], state: Session, effects: list[Effect]) -> list[Event]:

@@ -68,7 +68,7 @@ def _responses_have_one_end(log: Sequence[Stored]) -> None:
             assert event.response == live, f"{event} of a response that is not under way"
             if isinstance(event, v.ResponseEnded):
                 live = None
-        elif isinstance(event, v.SessionClosed | v.SessionFailed):
+        elif isinstance(event, v.SessionClosed | v.SessionExpired | v.SessionFailed):
             assert live is None, "the session ended before its answer"
             assert not over, "ended twice"
             over = True
@@ -92,7 +92,7 @@ def _audio_runs_on(log: Sequence[Stored]) -> None:
                 for one in audio:
                     assert sent.get(one.response, 0) < one.until_sample <= ends.get(one.response, 0)
                     sent[one.response] = one.until_sample
-            case v.ClientAttached():
+            case v.ClientAttached() | v.ClientResumed():
                 reported = -1
             case (
                 v.PlaybackAcknowledged(response=response, heard_ms=ms)
@@ -113,7 +113,7 @@ def _nothing_follows_the_end(log: Sequence[Stored]) -> None:
     over = False
     for event in (stored.event for stored in log):
         assert not over or isinstance(event, AFTER_THE_END), f"{event} after the end"
-        over = over or isinstance(event, v.SessionClosed | v.SessionFailed)
+        over = over or isinstance(event, v.SessionClosed | v.SessionExpired | v.SessionFailed)
 
 
 def _updates_are_settled_in_order(log: Sequence[Stored]) -> None:

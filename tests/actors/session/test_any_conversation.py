@@ -22,7 +22,7 @@ from antiphon.actors.session.evolve import refold
 from antiphon.actors.session.heard import heard_ms
 from antiphon.actors.session.state import Session
 from antiphon.events.units import samples_to_ms
-from antiphon.events.vocabulary import Config, Overlap
+from antiphon.events.vocabulary import Config, Overlap, Terms
 
 from .acts import (
     ACTS,
@@ -49,6 +49,7 @@ from .laws import check_duplex_frames, check_events, check_frames, frames_of
 EXAMPLES = 2_000 if os.environ.get("CI") else 150
 
 Kind = dict[str, Any]
+TERMS = Terms(disconnect_grace_s=30, idle_ttl_s=300, max_session_s=3_600)
 Conversation = list[tuple[Act, int]]
 
 PLAIN: list[Kind] = [
@@ -145,7 +146,7 @@ def test_campaign(first: int) -> None:
 
 def hold(kind: Kind, acts: Conversation, cut: int) -> int:
     """Act it out and look at what came of it. How many facts that is."""
-    talk = Talk(**kind)
+    talk = Talk(terms=TERMS, token=b"token", **kind)
     for act, n in acts:
         act(talk, n)
     check_events(talk.stored)
