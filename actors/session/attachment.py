@@ -3,8 +3,9 @@
 One connection commands at a time. When it goes, the session waits for it to come back, if its terms say so
 (lease.py); a client that closes its connection, or that is sent away, ends the session. Whoever presents the
 token that the latest connection was given takes its place: the fence moves first (ClientReplaced), and from
-then on the earlier connection asks for nothing. A new token is given with every resume; the former is good
-until a frame has come from the new connection, which therefore had its answer.
+then on the earlier connection asks for nothing. A new token is given with every resume; the former ones are
+good until a frame has come from the new connection, which therefore had its answer: until then nobody knows
+which of them the client has.
 
 What was taken in from a client before it lost its connection, and is sent again after, is taken in once. What
 a client signals of the turn is told to whoever watches, and obeyed by nobody.
@@ -39,6 +40,9 @@ from .state import Accepted, Attached, Session
 FRAMES_PER_EVENT = 64
 """What separates the numbers of two events' first frames."""
 
+MOST_FORMER_TOKENS = 8
+"""Of connections whose answers may all have been lost."""
+
 OF_NO_CLIENT = (c.Attach, c.Resume, c.Detach, c.ReportSent)
 """What may come of a connection that commands no more, or not yet."""
 NOT_REMEMBERED = (*OF_NO_CLIENT, c.ConfirmClient, c.KeepAlive, c.AcknowledgeEvents)
@@ -58,7 +62,7 @@ def attach(state: Session, command: c.Attach, at: Moment) -> list[Event]:
 def resume(state: Session, command: c.Resume, at: Moment) -> list[Event]:
     """Refusals of it are nobody's fault in the session: they are told, and not recorded."""
     attached = state.attached
-    known = command.presented in (attached.token, attached.former_token)
+    known = command.presented in (attached.token, *attached.former_tokens)
     if not command.presented or not known or command.principal != state.principal:
         raise InvalidToken("the token is not this session's, or not any more", parameter="resume_token")
     after = command.after
@@ -80,7 +84,7 @@ def resume(state: Session, command: c.Resume, at: Moment) -> list[Event]:
 
 
 def confirm(state: Session, command: c.ConfirmClient, at: Moment) -> list[Event]:
-    if not state.attached.former_token:
+    if not state.attached.former_tokens:
         return []
     return [ClientConfirmed(attachment=command.attachment)]
 
@@ -139,10 +143,11 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
         case ClientAttached(attachment=number, token=token):
             return replace(state, attached=Attached(number, number, token=token))
         case ClientResumed(attachment=number, token=token, after=after):
-            resumed = Attached(number, number, reported=after, token=token, former_token=attached.token)
+            former = _former(attached)
+            resumed = Attached(number, number, reported=after, token=token, former_tokens=former)
             return replace(state, attached=resumed)
         case ClientConfirmed():
-            return replace(state, attached=replace(attached, former_token=b""))
+            return replace(state, attached=replace(attached, former_tokens=()))
         case ClientDetached(attachment=number) if number == attached.current:
             return replace(state, attached=replace(attached, current=0))
         case SessionParked():
@@ -153,6 +158,12 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             return replace(state, attached=replace(attached, acknowledged=through))
         case _:
             return state
+
+
+def _former(attached: Attached) -> tuple[bytes, ...]:
+    """Of many the first, which the client has had, and the latest."""
+    tokens = (*attached.former_tokens, attached.token)
+    return (tokens[0], *tokens[1:][1 - MOST_FORMER_TOKENS :])
 
 
 def fold_accepted(state: Session, event: Event, at: Moment) -> Session:

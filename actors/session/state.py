@@ -229,7 +229,7 @@ class Attached(Struct, frozen=True, gc=False):
     """Connections: the one that may command (0: none), how many there have been, and the number of the last
     frame that the latest one has reported as sent, and has acknowledged.
 
-    By the hashes `token` and `former_token` (b"": by none) a client can come back.
+    By the hashes `token` (b"": by none) and `former_tokens` a client can come back.
     """
 
     current: int = 0
@@ -237,7 +237,8 @@ class Attached(Struct, frozen=True, gc=False):
     reported: int = -1
     acknowledged: int = -1
     token: bytes = b""
-    former_token: bytes = b""
+    former_tokens: tuple[bytes, ...] = ()
+    """What connections were given since the last one that is known to have had its answer, and its own."""
 
 
 class Accepted(Struct, frozen=True, gc=False):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from . import events as e
 from .errors import DuplexClientError, DuplexProtocolError, protocol_error
 from .playback import PlaybackClock, Plays
+from .reading import own
 from .response import ResponseHandle
 
 UNTAKEN = 32
@@ -135,7 +136,7 @@ class Answers:
         if isinstance(gone, ResponseHandle) and not _is_silent(gone):
             gone.let_go()
             members = {"response_id": gone.response_id, "audio_ms": gone.audio_ms}
-            self._tell(e.own("client.answers_dropped", time.monotonic(), **members))
+            self._tell(own("client.answers_dropped", time.monotonic(), **members))
 
     def _forget(self) -> None:
         finished = [name for name, handle in self._known.items() if handle.finished]

@@ -123,7 +123,8 @@ class DuplexClient:
     async def close(self, timeout_s: float = CLOSE_S) -> None:
         """End the session, and wait until the server has said so. Nothing to do when it is over.
 
-        Raises DuplexConnectionError when it does not say so in time; the connection is closed then, too.
+        Raises what it ended with instead, and DuplexConnectionError when nothing is said in time; the
+        connection is closed then, too.
         """
         try:
             async with asyncio.timeout(timeout_s):

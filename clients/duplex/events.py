@@ -17,10 +17,8 @@ Beside the server's there are the client's own:
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 Json = dict[str, Any]
@@ -364,26 +362,3 @@ KINDS: dict[str, type[Event]] = {
 }
 RAW = frozenset({"rate_limits.updated"})
 """Kinds of which nothing is wanted but that they came."""
-
-
-def read(text: str, at: float) -> Event:
-    """A frame as it came. Never raises: what cannot be read is told as an event, too."""
-    try:
-        body = json.loads(text)
-    except ValueError:
-        body = None
-    if not isinstance(body, dict) or not isinstance(body.get("type"), str):
-        return own("client.unreadable", at, text=text)
-    shown = {**body, "raw": body, "at": at}
-    for kind in (KINDS.get(body["type"], Event), Event):
-        try:
-            return msgspec.convert(shown, kind)
-        except msgspec.ValidationError:
-            continue
-    return Event(type=body["type"], raw=body, at=at)
-
-
-def own(type_: str, at: float, **members: Any) -> Event:
-    """An event of the client's own."""
-    body = {"type": type_, **members}
-    return msgspec.convert({**body, "raw": body, "at": at}, KINDS.get(type_, Event))

@@ -11,36 +11,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
 
 from . import events as e
+from .coming_back import ComingBack, Lost, ending
 from .errors import (
     DuplexClientError,
     DuplexConnectionError,
     DuplexProtocolError,
     DuplexSessionClosedError,
-    DuplexSessionReplacedError,
     protocol_error,
 )
 from .journal import Command, Journal
 from .opening import Connect, Socket
-from .standing import ENDINGS, FATAL, GONE, ReconnectPolicy, Standing
+from .reading import received
+from .standing import ENDINGS, GONE, ReconnectPolicy, Standing
 
-ABNORMAL, AWAY = 1006, 1001
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """How a connection ended. 1006: without a word."""
-
-    code: int
-    reason: str
+ABNORMAL = 1006
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +63,11 @@ class Lifeline:
         self.journal = Journal()
         self.closing = False
         """The client has asked for the end: when it comes it is no error."""
-        self._url, self._connect, self._policy, self._patience = url, connect, policy, patience
-        self._receive, self._ended = receive, ended
+        self._connect = partial(connect, url)
+        self._patience, self._receive, self._ended = patience, receive, ended
+        self._return = ComingBack(
+            self._connect, policy, patience.handshake_s, self.standing, self.journal, receive
+        )
         self._socket: Socket | None = None
         self._latest: Socket | None = None
         self._over = asyncio.Event()
@@ -80,22 +75,20 @@ class Lifeline:
         self._more = asyncio.Event()
         self._senders: dict[int, asyncio.Future[None]] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._attempts = 0
         self._trouble = ""
-        self._unanswered = False
-        """A resume was sent and not answered: it may still arrive, and take this connection's place."""
+        """The last error that the server told."""
         self._replaced_by_own = False
 
     # --- what the client asks -----------------------------------------------------------------------------
 
     async def open(self, first: dict[str, Any]) -> None:
         """Open a session with a message. Raises what the server has against it, and DuplexConnectionError."""
-        socket = self._latest = await self._connect(self._url)
+        socket = self._latest = await self._connect()
         try:
             async with asyncio.timeout(self._patience.handshake_s):
                 await socket.send(json.dumps(first))
                 while not self.standing.session_id:
-                    self._greeted(e.read(_text(await socket.recv()), time.monotonic()))
+                    self._greeted(received(await socket.recv()))
         except ConnectionClosed as closed:
             raise DuplexConnectionError(f"closed before the session was open: {_lost(closed)}") from closed
         except TimeoutError:
@@ -120,7 +113,7 @@ class Lifeline:
             await waiting
         finally:
             self._senders.pop(number, None)
-        if self._over.is_set():
+        if number >= self.journal.sent:
             self.check()
 
     def check(self) -> None:
@@ -137,7 +130,10 @@ class Lifeline:
         return self._socket is not None
 
     async def until_over(self) -> None:
+        """Raises what the session ended with, unless that was an ordinary end."""
         await self._over.wait()
+        if self._error is not None:
+            raise self._error
 
     async def hang_up(self) -> None:
         """Leave, whatever stands. To the server 1000 is the end of the session."""
@@ -152,15 +148,12 @@ class Lifeline:
 
     async def _run(self, socket: Socket) -> None:
         try:
-            while True:
-                lost = await self._attached(socket)
-                if self._error is not None or lost is None:
-                    return
+            while (lost := await self._attached(socket)) is not None:
                 if lost.code in ENDINGS and not self._replaced_by_own:
                     reason = self._trouble or lost.reason or f"the server closed with {lost.code}"
                     raise DuplexSessionClosedError(reason)
                 self._replaced_by_own = False
-                socket = await self._back(lost)
+                socket = self._latest = await self._return.back(lost)
         except DuplexClientError as error:
             self._end(error)
 
@@ -175,7 +168,7 @@ class Lifeline:
         sending = asyncio.create_task(self._pump(socket))
         try:
             while not self._over.is_set():
-                self._take(e.read(_text(await socket.recv()), time.monotonic()))
+                self._take(received(await socket.recv()))
             return None
         except ConnectionClosed as closed:
             return _lost(closed)
@@ -208,18 +201,13 @@ class Lifeline:
     def _take(self, event: e.Event) -> None:
         if not self.standing.note(event):
             return
-        self._attempts = 0
+        self._return.attempts = 0
         self._receive(event)
         match event:
-            case e.SessionEnded(type="session.expired", reason=reason):
-                self._end(DuplexSessionClosedError(f"expired: {reason}"))
-            case e.SessionEnded(reason=reason):
-                told = f"{reason} ({self._trouble})" if self._trouble else reason
-                self._end(None if self.closing else DuplexSessionClosedError(told))
-            case e.SessionReplaced() if self._unanswered:
-                self._unanswered, self._replaced_by_own = False, True
-            case e.SessionReplaced(attachment_generation=generation):
-                self._end(DuplexSessionReplacedError(generation))
+            case e.SessionReplaced() if self._return.unanswered:
+                self._return.unanswered, self._replaced_by_own = False, True
+            case e.SessionReplaced() | e.SessionEnded():
+                self._end(ending(event, self._trouble))
             case e.Event(type="error"):
                 self._trouble = str(protocol_error(event.raw))
 
@@ -231,79 +219,16 @@ class Lifeline:
 
     def _end(self, error: DuplexClientError | None) -> None:
         if not self._over.is_set():
-            self._error = error
+            self._error = None if error is None or self._asked_for(error) else error
             self._over.set()
             self._release()
-            self._ended(error)
+            self._ended(self._error)
 
-    # --- lost ---------------------------------------------------------------------------------------------
-
-    async def _back(self, lost: Lost) -> Socket:
-        """A socket that is attached to the session again. Raises when that cannot be had."""
-        self._own("connection.lost", code=lost.code, reason=lost.reason)
-        policy = self._policy
-        if policy is None or not self.standing.can_resume:
-            raise DuplexConnectionError(f"the connection ended with {lost}{self._unsent()}")
-        failure = str(lost)
-        while self._attempts < policy.max_attempts:
-            self._attempts += 1
-            await asyncio.sleep(policy.delay_s(self._attempts, random.random()))
-            try:
-                socket = self._latest = await self._connect(self._url)
-            except DuplexConnectionError as error:
-                failure = str(error)
-                continue
-            event = await self._ask_back(socket)
-            if isinstance(event, e.SessionResumed):
-                self._resumed(event)
-                return socket
-            self._unanswered = self._unanswered or event is None
-            failure = failure if event is None else self._not_resumed(event)
-            await socket.close(AWAY)  # 1000 would be the end of the session
-        raise DuplexConnectionError(f"not back after {self._attempts} attempts: {failure}{self._unsent()}")
-
-    async def _ask_back(self, socket: Socket) -> e.Event | None:
-        """What the server says to the resume; None: nothing."""
-        try:
-            async with asyncio.timeout(self._patience.handshake_s):
-                await socket.send(json.dumps(self.standing.resume_command))
-                return e.read(_text(await socket.recv()), time.monotonic())
-        except (ConnectionClosed, TimeoutError):
-            return None
-
-    def _resumed(self, event: e.SessionResumed) -> None:
-        accepted = event.last_accepted_client_event_id
-        rewound = self.journal.rewind(accepted)
-        self.standing.note(event)
-        self.standing.acknowledged = 0  # tell it at once: only that ends the former token
-        self._receive(event)
-        self._own("connection.resumed", attempt=self._attempts, resent=rewound.resent)
-        if rewound.gap:
-            self._own("client.commands_lost", after=accepted, before=self.journal.first_unsent())
-
-    def _not_resumed(self, event: e.Event) -> str:
-        """Why not, where it may still succeed. Raises where it cannot."""
-        if event.type == "error":
-            error: DuplexProtocolError = protocol_error(event.raw)
-            if self.closing and error.code == GONE:
-                self._end(None)  # it was closed, and only the word of it was lost
-            elif error.code in FATAL:
-                self._receive(event)
-            if error.code in FATAL:
-                raise error
-            return str(error)
-        self._take(event)
-        if isinstance(event, e.ResyncRequired):
-            raise DuplexSessionClosedError(f"resync required: {event.reason}")
-        self.check()
-        return f"{event.type} came in place of session.resumed"
-
-    def _unsent(self) -> str:
-        waiting = self.journal.end - self.journal.sent
-        return f"; {waiting} commands were not sent" if waiting else ""
-
-    def _own(self, type_: str, **members: Any) -> None:
-        self._receive(e.own(type_, time.monotonic(), **members))
+    def _asked_for(self, error: DuplexClientError) -> bool:
+        """Whether it is the end that the client has asked for, or the server knows the session no more: then
+        only the word of its end was lost."""
+        gone = isinstance(error, DuplexProtocolError) and error.code == GONE
+        return self.closing and (gone or type(error) is DuplexSessionClosedError)
 
     # --- meanwhile ----------------------------------------------------------------------------------------
 
@@ -327,11 +252,6 @@ class Lifeline:
         if socket is not None:
             with contextlib.suppress(ConnectionClosed):
                 await socket.send(json.dumps(frame))
-
-
-def _text(message: str | bytes) -> str:
-    """Binary frames are no part of the protocol: they are told as unreadable."""
-    return message if isinstance(message, str) else f"({len(message)} bytes)"
 
 
 def _lost(closed: ConnectionClosed) -> Lost:

@@ -10,7 +10,8 @@ import time
 from collections import deque
 
 from .errors import DuplexClientError
-from .events import Event, own
+from .events import Event
+from .reading import own
 
 KEPT = 1024
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from antiphon.clients.duplex import response as response_module
 from antiphon.clients.duplex.answers import UNTAKEN
 from antiphon.clients.duplex.recent import KEPT
 from antiphon.media.pcm import to_pcm
+from tests import certificates
 from tests.clients.resuming_stub import resuming_stub
 from tests.duplex.conversing import ends, model, sound, speaks
 from tests.serving import RunningServer, free_port, running
@@ -201,6 +203,16 @@ async def test_the_key_travels_in_a_header_and_a_wrong_one_is_refused(tmp_path: 
         with pytest.raises(DuplexProtocolError) as refused:
             await DuplexClient(serving.base, api_key="wrong").connect()
         assert refused.value.code == "invalid_api_key"
+
+
+async def test_a_certificate_is_checked_and_one_can_be_trusted(tmp_path: Path) -> None:
+    files = certificates.make(tmp_path)
+    with running(tmp_path / "data", *files.flags, trusted=files.certificate) as serving:
+        trusting = ssl.create_default_context(cafile=str(files.certificate))
+        async with DuplexClient(serving.base, tls=trusting) as one:
+            assert one.session_id is not None
+        with pytest.raises(DuplexConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
+            await DuplexClient(serving.base).connect()
 
 
 async def test_no_proxy_is_asked_on_the_way_to_this_machine(

@@ -19,6 +19,7 @@ from antiphon.clients.duplex import (
 )
 from antiphon.clients.duplex import events as e
 from antiphon.clients.duplex.figures import percentile
+from antiphon.clients.duplex.reading import own
 from tests.serving import running
 
 AUDIO, WORDS = "response.output_audio.delta", "response.output_audio_transcript.delta"
@@ -28,7 +29,7 @@ OF_ITEM = {"item_id": "i"}
 def collected(*events: tuple[float, str, dict[str, Any]]) -> EventCollector:
     collector = EventCollector()
     for at, kind, members in events:
-        collector.add(e.own(kind, at, **members))
+        collector.add(own(kind, at, **members))
     return collector
 
 

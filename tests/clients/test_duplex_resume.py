@@ -22,6 +22,7 @@ from antiphon.clients.duplex import (
     ReconnectPolicy,
 )
 from antiphon.clients.duplex import events as e
+from antiphon.clients.duplex.opening import opener
 from antiphon.clients.duplex.standing import FATAL
 from tests.clients.faulty_proxy import faulty_proxy
 from tests.clients.resuming_stub import ResumingStub, drops, resuming_stub, says, says_error
@@ -346,6 +347,16 @@ async def test_closing_while_away_closes_when_it_is_back() -> None:
         assert stub.generation == 2
 
 
+async def test_closing_without_a_connection_that_comes_back_is_no_ordinary_end() -> None:
+    async with resuming_stub(resumes=False, answers_close=False) as stub:
+        one = await client(stub.url).connect()
+        closing = asyncio.create_task(one.close())
+        await stub.until(lambda: stub.accepted[-1]["type"] == "session.close")
+        await stub.cut()
+        with pytest.raises(DuplexConnectionError):
+            await closing
+
+
 async def test_closing_is_done_when_the_server_knows_the_session_no_more() -> None:
     """It was closed, and the connection broke before it could say so."""
     async with resuming_stub(answers_close=False) as stub:
@@ -384,8 +395,7 @@ async def test_a_server_that_does_not_close_is_left_and_that_is_told() -> None:
 async def test_tokens_are_in_no_url() -> None:
     asked: list[str] = []
     async with resuming_stub() as stub:
-        made = client(stub.url)
-        inner = made._lifeline._connect
+        inner = opener(api_key="secret", tls=None, timeout_s=5)
 
         async def connect(url: str) -> Any:
             asked.append(url)
@@ -395,5 +405,7 @@ async def test_tokens_are_in_no_url() -> None:
             await stub.cut()
             await one.wait_for("connection.resumed")
     assert len(asked) == 2
-    assert not [url for url in asked if "token" in url]
+    assert not [url for url in asked if "token" in url or "secret" in url]
+    assert stub.headers is not None
+    assert stub.headers["Authorization"] == "Bearer secret"
     assert json.dumps(stub.attempts).count("token-1") == 1
