@@ -49,6 +49,15 @@ def calling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
 
 
 @pytest.fixture(scope="session")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A model that counts to twelve while it is listened to."""
+    folder = tmp_path_factory.mktemp("counting")
+    script = "../web/counting_script.toml"
+    with running(folder / "data", *_config(folder, script), stage="scripted") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return certificates.make(tmp_path_factory.mktemp("tls"))
 

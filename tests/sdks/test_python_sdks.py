@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from antiphon.events.vocabulary import CommandRefused, EpochAdvanced, ItemTruncated
+from antiphon.events.vocabulary import ClientResumed, CommandRefused, EpochAdvanced, ItemTruncated
 from tests.serving import RunningServer
 
 from . import environments
@@ -15,6 +15,7 @@ from .conftest import DRIVERS, Drive, last_session
 pytestmark = pytest.mark.sdks
 
 QUESTION = "What is the capital of France?"
+COUNT = "one two three four five six seven eight nine ten eleven twelve "
 FIRST, LATER = "Paris has been the capital of France since the tenth century. ", "Very well."
 
 
@@ -82,18 +83,20 @@ def test_livekit(scripted: RunningServer, drive: Drive) -> None:
     assert set(refusals(scripted)) <= {"response_not_active"}
 
 
-@pytest.fixture(scope="module")
-def clients() -> Path:
-    return environments.clients_of_vllm_omni()
+@pytest.fixture
+def of_vllm_omni(drive: Drive) -> Drive:
+    """Runs a driver that imports the clients of vllm-omni."""
+
+    def run(server: RunningServer, driver: str) -> dict[str, Any]:
+        interpreter = environments.python(*environments.VLLM_OMNI_NEEDS)
+        path = str(environments.clients_of_vllm_omni())
+        return drive(server, interpreter, DRIVERS / driver, PYTHONPATH=path)
+
+    return run
 
 
-def test_the_duplex_client_of_vllm_omni(scripted: RunningServer, drive: Drive, clients: Path) -> None:
-    said = drive(
-        scripted,
-        environments.python(*environments.VLLM_OMNI_NEEDS),
-        DRIVERS / "vllm_omni_duplex.py",
-        PYTHONPATH=str(clients),
-    )
+def test_the_duplex_client_of_vllm_omni(scripted: RunningServer, of_vllm_omni: Drive) -> None:
+    said = of_vllm_omni(scripted, "vllm_omni_duplex.py")
     first, second = said["answers"]
     assert (first["decision"], first["status"], first["transcript"]) == ("speak", "cancelled", FIRST)
     assert FIRST.startswith(first["said"][0])
@@ -106,3 +109,14 @@ def test_the_duplex_client_of_vllm_omni(scripted: RunningServer, drive: Drive, c
     assert {"playback.acknowledged", "session.heartbeat_ack"} <= set(said["seen"])
     assert refusals(scripted) == []
     assert sum(isinstance(event, EpochAdvanced) for event in last_session(scripted)) == 1
+
+
+def test_the_duplex_client_of_vllm_omni_comes_back(counting: RunningServer, of_vllm_omni: Drive) -> None:
+    """Its network is gone in the middle of an answer; it resumes by itself and hears all of it once."""
+    said = of_vllm_omni(counting, "vllm_omni_resume.py")
+    assert said["transcript"] == COUNT
+    assert (said["chunks"], said["heard"]) == (12, bytes_of(12 * 120))
+    assert (said["resumed"], said["rotated"], said["done"]) == (1, True, ["completed"])
+    assert said["numbers"] == sorted(set(said["numbers"]))
+    assert sum(isinstance(event, ClientResumed) for event in last_session(counting)) == 1
+    assert refusals(counting) == []

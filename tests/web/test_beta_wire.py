@@ -160,3 +160,21 @@ async def test_what_is_refused_is_named_as_the_client_named_it(
         assert (error["code"], error["param"], error["event_id"]) == (code, param, "mine")
         await client.send({"type": "input_audio_buffer.clear"})
         await client.next("input_audio_buffer.cleared")
+
+
+async def test_who_comes_back_is_greeted_by_the_beta_s_names(echo_server: RunningServer) -> None:
+    async with beta(echo_server) as client:
+        session = (await client.next("session.created"))["session"]
+        await client.send({"type": "session.update", "session": FIRST})
+        await client.next("session.updated")
+        whole = await answer(client, tone(0.5))
+        client.socket.transport.abort()
+    after = whole[3]["event_id"]
+    query = f"?session_id={session['id']}&resume_token={session['resume_token']}&after={after}"
+    async with wire(echo_server, query, **KNOWN[1]) as client:
+        greeted = await client.next("session.created")
+        assert (greeted["session"]["id"], greeted["session"]["resumed"]) == (session["id"], True)
+        assert greeted["session"]["resume_token"] != session["resume_token"]
+        assert {key: greeted["session"][key] for key in FIRST} == FIRST
+        assert "audio" not in greeted["session"]
+        assert await client.until("response.done") == whole[4:]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
+from openai.types.websocket_reconnection import ReconnectingEvent, ReconnectingOverrides
 
-from tests.serving import RunningServer
+from tests.serving import RunningServer, free_port, running
 
 
 @asynccontextmanager
@@ -165,3 +169,58 @@ async def test_a_written_turn_is_answered_also_by_a_stage_that_hears_continuousl
     assert created.response.metadata == {"mine": "1"}
     assert events[-1].response.status == "completed"
     assert events[-1].response.output[0].content[0].transcript == "Hello"
+
+
+SCRIPT = Path(__file__).with_name("counting_script.toml")
+COUNT = "one two three four five six seven eight nine ten eleven twelve "
+
+
+async def test_over_a_restart_of_the_server_an_answer_is_heard_whole(tmp_path: Path) -> None:
+    """The SDK reconnects by itself after 1012; its hook says in the query which session it comes back to."""
+    (tmp_path / "antiphon.toml").write_text(f'[stage.scripted]\nscript = "{SCRIPT}"\n')
+    port = free_port()
+    server = partial(
+        running, tmp_path / "data", "--config", str(tmp_path / "antiphon.toml"), stage="scripted", port=port
+    )
+    heard: list[Any] = []
+    closed: list[int] = []
+
+    def come_back(event: ReconnectingEvent) -> ReconnectingOverrides:
+        closed.append(event.close_code)
+        session = [one.session for one in heard if one.type == "session.created"][-1]
+        return {
+            "extra_query": {
+                "session_id": session.id,
+                "resume_token": session.resume_token,
+                "after": heard[-1].event_id,
+            }
+        }
+
+    async def hear(connection: AsyncRealtimeConnection, speaking: asyncio.Event) -> None:
+        async for event in connection:
+            heard.append(event)
+            if event.type == "session.created" and len(heard) == 1:
+                await connection.response.create()
+            elif event.type == "response.output_audio.delta":
+                speaking.set()
+            elif event.type == "response.done":
+                return
+
+    client = AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="unused")
+    patient: Any = {"on_reconnecting": come_back, "max_retries": 100, "initial_delay": 0.1, "max_delay": 0.5}
+    with ExitStack() as servers:
+        await asyncio.to_thread(servers.enter_context, server())
+        async with client.realtime.connect(model="anything", **patient) as connection, asyncio.timeout(60):
+            speaking = asyncio.Event()
+            hearing = asyncio.create_task(hear(connection, speaking))
+            await speaking.wait()
+            await asyncio.to_thread(servers.close)
+            await asyncio.to_thread(servers.enter_context, server())
+            await hearing
+
+    assert closed[0] == 1012
+    assert "".join(e.delta for e in heard if e.type == "response.output_audio_transcript.delta") == COUNT
+    numbered = [int(e.event_id.removeprefix("event_")) for e in heard if e.event_id != "event_reply_1"]
+    assert numbered == sorted(set(numbered))
+    assert [e.type for e in heard].count("response.done") == 1
+    assert heard[-1].response.status == "completed"

@@ -120,6 +120,32 @@ async def test_any_other_form_is_refused_by_name(
     assert (error["code"], error["param"]) == ("unsupported_audio_format", f"session.audio.{side}.format")
 
 
+async def test_an_answer_and_a_question_go_on_as_they_were_over_a_resume(echo_server: RunningServer) -> None:
+    samples = tone(2.0)
+    encoded = g711.encode(samples, "g711_ulaw")
+    async with wire(echo_server) as client:
+        created = (await client.next("session.created"))["session"]
+        await client.send({"type": "session.update", "session": session("audio/pcmu", "audio/pcmu")})
+        await client.append(encoded)
+        await client.send({"type": "input_audio_buffer.commit"})
+        await client.next("session.updated")
+        whole = await client.until("response.done")
+        client.socket.transport.abort()
+    deltas = [k for k, one in enumerate(whole) if one["type"] == "response.output_audio.delta"]
+    cut = deltas[len(deltas) // 2]
+    query = (
+        f"?session_id={created['id']}&resume_token={created['resume_token']}&after={whole[cut]['event_id']}"
+    )
+    async with wire(echo_server, query) as client:
+        greeted = (await client.next("session.created"))["session"]
+        assert greeted["audio"]["input"]["format"] == {"type": "audio/pcmu"}
+        assert await client.until("response.done") == whole[cut + 1 :]
+        await client.append(encoded)
+        await client.send({"type": "input_audio_buffer.commit"})
+        again = await client.until("response.done")
+    assert len(b"".join(audio(again))) == len(encoded)
+
+
 # --- the decoder ------------------------------------------------------------------------------------------
 
 
