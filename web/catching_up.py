@@ -143,7 +143,7 @@ class CatchingUp:
             self._epochs[event.response] = event.fence.epoch
             self._known.clear()
         frames = showing.step(stored)
-        if not self._greeted and stored.seq >= seq_of(after):
+        if not self._greeted and stored.seq >= seq_of(after) and showing.view.session:
             self._greeted = True
             self._told.resumed(resumed, showing.view)
         payload: Published | None = None

@@ -24,3 +24,15 @@ def chosen(
     if is_asked_for(query):
         return DUPLEX
     return beta.BETA if beta.is_spoken_by(headers, subprotocols) else REALTIME
+
+
+def members(query: Mapping[str, str]) -> dict[str, str]:
+    """What a URL says. Some clients write `?model=M` behind whatever URL they are given: where it has a query
+    already, that stands at the end of the query's last value."""
+    said = dict(query)
+    for name, value in query.items():
+        before, appended, model = value.partition("?model=")
+        if appended:
+            said[name] = before
+            said.setdefault("model", model)
+    return said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from litestar import WebSocket
@@ -17,7 +17,7 @@ from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
 from .coming_back import asked_in
 from .conversation import Conversation, write
 from .dialect import Beginning, Left, Return
-from .dialects import chosen
+from .dialects import chosen, members
 from .disk import Disk
 from .metrics import Metrics
 from .realtime.undecodable import Undecodable
@@ -45,10 +45,9 @@ class RealtimeRoute:
         self._limits = settings.duplex_session.replay_limits
 
     async def serve(self, socket: WebSocket[Any, Any, Any]) -> None:
+        query = members(socket.query_params)
         try:
-            principal = self._doors.admit(
-                socket.headers, socket.scope["subprotocols"], socket.query_params.get("api_key")
-            )
+            principal = self._doors.admit(socket.headers, socket.scope["subprotocols"], query.get("api_key"))
         except Denied as denied:
             self._metrics.refused.labels(denied.code).inc()
             await _deny(socket, denied)
@@ -56,10 +55,10 @@ class RealtimeRoute:
         offered = socket.scope["subprotocols"]
         picked = "realtime" if "realtime" in offered else _first_public(offered)
         await socket.accept(subprotocols=picked)
-        dialect = chosen(socket.scope["path"], socket.query_params, socket.headers, offered)
+        dialect = chosen(socket.scope["path"], query, socket.headers, offered)
         attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc())
         try:
-            first = await self._enter(attachment, socket, principal)
+            first = await self._enter(attachment, socket, query, principal)
         except (CannotOpen, Refused, Undecodable) as refusal:
             self._metrics.refused.labels(refusal.code).inc()
             client_event, parameter = _named_in(refusal)
@@ -75,11 +74,15 @@ class RealtimeRoute:
             await conversation.hold(first, self._store, self._trails)
 
     async def _enter(
-        self, attachment: Attachment, socket: WebSocket[Any, Any, Any], principal: str | None
+        self,
+        attachment: Attachment,
+        socket: WebSocket[Any, Any, Any],
+        query: Mapping[str, str],
+        principal: str | None,
     ) -> str | None:
         """Open a session for the attachment, or bring it back to its own. The frame that is to be asked
         first, if one came already."""
-        dialect, query = attachment.dialect, socket.query_params
+        dialect = attachment.dialect
         client = socket.headers.get("user-agent", "")[:200]
         came: Return | Beginning | None = asked_in(query)
         if came is None:
