@@ -24,7 +24,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_sdk_example_runs_as_it_stands(tmp_path: Path) -> None:
     """All but the port, which a test does not choose."""
-    [code] = blocks("python")
+    code = blocks("python")[0]
     with running(tmp_path / "data", stage="scripted") as server:
         program = code.replace("127.0.0.1:8765", f"127.0.0.1:{server.port}")
         assert program != code
@@ -44,7 +44,7 @@ def test_the_sdk_example_runs_as_it_stands(tmp_path: Path) -> None:
 
 
 def test_the_example_file_is_the_readmes() -> None:
-    [code] = blocks("python")
+    code = blocks("python")[0]
     assert (ROOT / "examples" / "openai_sdk.py").read_text("utf-8").endswith(code)
 
 
