@@ -55,7 +55,8 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
         raise click.ClickException(str(error)) from error
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
     _check_data(Path(settings.data))
-    os.environ.pop("ANTIPHON_KEYS", None)  # the serving process has them; nobody else needs to inherit them
+    for keys in ("ANTIPHON_KEYS", "ANTIPHON_OPERATOR_KEYS"):
+        os.environ.pop(keys, None)  # the serving process has them; nobody else needs to inherit them
     logs.configure(settings.log_level)
     if tls.key_is_exposed(settings):
         click.echo(f"antiphon: everybody on this machine can read {settings.tls_key}: chmod 600 it", err=True)

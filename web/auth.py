@@ -32,6 +32,8 @@ class Doorkeeper:
 
     def __init__(self, settings: Settings) -> None:
         self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.keys]
+        self._operators = [hashlib.sha256(key.encode()).digest() for key in settings.operator_keys]
+        self._is_open = settings.host in LOOPBACK and not settings.keys
         own = LOOPBACK if settings.host in (*LOOPBACK, "0.0.0.0", "::") else (settings.host,)
         self._hosts = {name.lower() for name in (*own, *settings.hosts)}
         self._any_host = settings.host in ("0.0.0.0", "::") and not settings.hosts
@@ -42,16 +44,21 @@ class Doorkeeper:
     ) -> str | None:
         """The principal: a hash of the key, None where no key is asked for. Raises Denied."""
         self.check_origin(headers)
-        if not self._keys:
+        return _known(_key(headers, subprotocols, query_key), self._keys) if self._keys else None
+
+    def admit_operator(
+        self, headers: Mapping[str, str], subprotocols: Sequence[str] = (), query_key: str | None = None
+    ) -> str | None:
+        """The same of who may see sessions that are not theirs: it takes an operator's key.
+
+        Where there are no keys at all and only this machine can connect, nobody need have one.
+        """
+        self.check_origin(headers)
+        if not self._operators and self._is_open:
             return None
-        given = _key(headers, subprotocols, query_key)
-        if given is None:
-            raise Denied(401, "missing_api_key", "an API key is needed")
-        digest = hashlib.sha256(given.encode()).digest()
-        matches = [hmac.compare_digest(digest, known) for known in self._keys]  # all, in constant time
-        if not any(matches):
-            raise Denied(401, "invalid_api_key", "the API key is not known here")
-        return digest.hex()[:32]
+        if not self._operators:
+            raise Denied(403, "no_operators", "nobody may see others' sessions: there are no operator keys")
+        return _known(_key(headers, subprotocols, query_key), self._operators)
 
     def check_origin(self, headers: Mapping[str, str]) -> None:
         """Refuse names that are not ours and pages that are not ours."""
@@ -68,6 +75,17 @@ class Doorkeeper:
         """Refuse what no file can be called: the file system would fail, not miss."""
         if "\0" in path or len(path.encode()) > LONGEST_PATH:
             raise Denied(404, "not_found", "there is nothing of that name")
+
+
+def _known(given: str | None, keys: Sequence[bytes]) -> str:
+    """The hash of a key, if it is one of those. Raises Denied."""
+    if given is None:
+        raise Denied(401, "missing_api_key", "an API key is needed")
+    digest = hashlib.sha256(given.encode()).digest()
+    matches = [hmac.compare_digest(digest, known) for known in keys]  # all, in constant time
+    if not any(matches):
+        raise Denied(401, "invalid_api_key", "the API key is not known here")
+    return digest.hex()[:32]
 
 
 def _hostname(url: str) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import structlog
@@ -29,9 +29,10 @@ from antiphon.events.errors import LogError
 from antiphon.events.ids import ResponseId, Seq
 from antiphon.events.store import Log
 from antiphon.events.vocabulary import ClientReplaced, ClientResumed, EpochAdvanced, ResponseCreated
-from antiphon.projections.base import frame_number, seq_of
+from antiphon.projections.base import seq_of
 
 from .outbox import Letter, Outbox
+from .retelling import Retelling
 from .showing import Showing
 from .trails import Trails
 
@@ -78,8 +79,6 @@ class CatchingUp:
         self._head = 0
         self._epoch = 0
         self._epochs: dict[ResponseId, int] = {}
-        self._known: list[tuple[Any, Stored]] = []
-        """Audio of the present answer that the client has."""
         self._bytes = 0
         self._greeted = False
 
@@ -103,17 +102,18 @@ class CatchingUp:
     async def catch_up(self, store: Log, hosted: Hosted, trails: Trails, showing: Showing) -> bool:
         """Send what was missed; whether it could be. `showing` is then at the end of the log."""
         resumed = await self._resumed
-        begins = trails.before(hosted, showing.dialect.name, resumed.after)
-        position = Seq(0)
-        if begins is not None:
-            position, view = begins
-            showing.view = showing.dialect.projection.adopt(view, resumed.attachment)
-        else:
-            showing.view = showing.dialect.projection.begin(resumed.attachment)
+        projection, attachment = showing.dialect.projection, resumed.attachment
+        trodden = trails.before(hosted, showing.dialect.name, resumed.after)
+        position = Seq(0) if trodden is None else trodden[0]
+        showing.view = (
+            projection.begin(attachment) if trodden is None else projection.adopt(trodden[1], attachment)
+        )
+        retelling = Retelling(store, hosted.id, showing, resumed.after)
         try:
             while position < self._head:
                 until = self._head
-                await self._show(store, hosted, position, until, resumed, showing)
+                missed = store.read(hosted.id, start=position, stop=until)
+                await self._tell(missed, resumed, showing, retelling)
                 position = Seq(until)
         except _TooMuch as too_much:
             self._told.lost(too_much.reason)
@@ -124,46 +124,24 @@ class CatchingUp:
             return False
         return True
 
-    async def _show(
-        self, store: Log, hosted: Hosted, start: int, stop: int, resumed: ClientResumed, showing: Showing
+    async def _tell(
+        self, events: Iterator[Stored], resumed: ClientResumed, showing: Showing, retelling: Retelling
     ) -> None:
         began = time.monotonic()
-        for stored in store.read(hosted.id, start=start, stop=stop):
-            self._one(store, hosted, stored, resumed, showing)
+        for stored in events:
+            if isinstance(stored.event, ResponseCreated):
+                self._epochs[stored.event.response] = stored.event.fence.epoch
+            letters = retelling.letters(stored)
+            if not self._greeted and stored.seq >= seq_of(resumed.after) and showing.view.session:
+                self._greeted = True
+                self._told.resumed(resumed, showing.view)
+            for letter in letters:
+                self._put(letter, stored)
+            self._told.shown(stored)
             if time.monotonic() - began > SLICE_S:
                 await asyncio.sleep(0)
                 began = time.monotonic()
             await self._told.outbox.below(AHEAD_BYTES)
-
-    def _one(
-        self, store: Log, hosted: Hosted, stored: Stored, resumed: ClientResumed, showing: Showing
-    ) -> None:
-        event, after = stored.event, resumed.after
-        if isinstance(event, ResponseCreated):
-            self._epochs[event.response] = event.fence.epoch
-            self._known.clear()
-        frames = showing.step(stored)
-        if not self._greeted and stored.seq >= seq_of(after) and showing.view.session:
-            self._greeted = True
-            self._told.resumed(resumed, showing.view)
-        payload: Published | None = None
-        for k, frame in enumerate(frames):
-            number = frame_number(stored.seq, k)
-            if number <= after:
-                if showing.is_audio(frame):
-                    self._known.append((frame, stored))
-                continue
-            if showing.is_audio(frame):
-                self._keep_the_place(store, hosted, showing)
-            payload = payload or _published(store, hosted, stored)
-            self._put(showing.letter(number, frame, payload), stored)
-        self._told.shown(stored)
-
-    def _keep_the_place(self, store: Log, hosted: Hosted, showing: Showing) -> None:
-        """The audio that the client has is where the rest goes on from."""
-        for frame, stored in self._known:
-            showing.heard(frame, _published(store, hosted, stored))
-        self._known.clear()
 
     def _put(self, letter: Letter, stored: Stored) -> None:
         if letter.response is not None and self._epochs.get(letter.response, self._epoch) < self._epoch:
@@ -184,8 +162,3 @@ class _TooMuch(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-def _published(store: Log, hosted: Hosted, stored: Stored) -> Published:
-    """With its payload. Raises LogError where that is gone."""
-    return Published(stored, None if stored.blob is None else store.read_blob(hosted.id, stored.blob))

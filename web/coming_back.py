@@ -23,12 +23,19 @@ def asked_in(query: Mapping[str, str]) -> Return | None:
     """The return that a URL asks for, if it does. Raises Undecodable `invalid_session_resume`."""
     if "resume_token" not in query:
         return None
-    digits = query.get("after", "").removeprefix("event_")
-    if not digits:
-        after: object = None
-    else:
-        after = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else digits
+    try:
+        after: object = number_in(query.get("after"))
+    except ValueError:
+        after = query["after"]
     return asked_by(query.get("session_id"), query["resume_token"], after, None, named="after")
+
+
+def number_in(given: str | None) -> int | None:
+    """The number of the frame that is named by it or by its id; None: none is. Raises ValueError."""
+    digits = (given or "").removeprefix("event_")
+    if digits and not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+        raise ValueError(given)
+    return int(digits) if digits else None
 
 
 def asked_by(

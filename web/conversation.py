@@ -19,6 +19,7 @@ from antiphon.events.store import Log
 from .attach import Attachment
 from .direct import EXTENSION, DirectWebSocket
 from .metrics import Metrics
+from .outbox import Outbox
 from .reader import Reader
 from .trails import Trails
 
@@ -83,7 +84,7 @@ class Conversation:
 
     def _watches(self) -> Iterator[Coroutine[Any, Any, None]]:
         """What runs beside the reading, and ends the conversation when it ends."""
-        yield write(self._socket, self._attachment)
+        yield write(self._socket, self._attachment.outbox)
         yield self._too_slow()
         if self._attachment.dialect.patience is not None:
             yield self._silent()
@@ -138,8 +139,8 @@ class Conversation:
             self._attachment.keep_alive()
 
 
-async def write(socket: Socket, attachment: Attachment) -> None:
-    """Send what the attachment has to say, until its farewell or until the socket is gone."""
+async def write(socket: Socket, outbox: Outbox) -> None:
+    """Send what there is to say, until its farewell or until the socket is gone."""
 
     async def send(text: bytes) -> None:
         await socket.send({"type": "websocket.send", "text": text.decode(), "bytes": None})
@@ -148,4 +149,4 @@ async def write(socket: Socket, attachment: Attachment) -> None:
         await socket.send({"type": "websocket.close", "code": code, "reason": reason})
 
     with contextlib.suppress(WebSocketDisconnect, OSError):
-        await attachment.outbox.run(send, close)
+        await outbox.run(send, close)

@@ -42,6 +42,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.live = self._gauge("antiphon_sessions_live", "Sessions open now")
         self.opened = self._counter("antiphon_sessions_opened", "Sessions opened")
+        self.observers = self._gauge("antiphon_observers", "Connections that only listen in")
         self.resumed = self._counter("antiphon_sessions_resumed", "Clients that came back to their session")
         self.reaped = self._counter("antiphon_sessions_reaped", "Sessions ended that nobody came back to")
         self.refused = self._counter("antiphon_refusals", "Connections and commands refused", ["code"])

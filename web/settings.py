@@ -36,6 +36,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The name clients see; unknown names that they ask for are served by this one."""
     keys: tuple[str, ...] = ()
     """API keys. Empty: no key is asked for, and only loopback addresses can be bound."""
+    operator_keys: tuple[str, ...] = ()
+    """Keys of those who may see sessions that are not theirs. They open none with them."""
     origins: tuple[str, ...] = ()
     """Web origins allowed beside the server's own, e.g. `https://app.example`."""
     hosts: tuple[str, ...] = ()
@@ -99,6 +101,7 @@ _ENVIRONMENT = {
     "ANTIPHON_STAGE": "stage",
     "ANTIPHON_MODEL": "model",
     "ANTIPHON_KEYS": "keys",
+    "ANTIPHON_OPERATOR_KEYS": "operator_keys",
     "ANTIPHON_ORIGINS": "origins",
     "ANTIPHON_HOSTS": "hosts",
     "ANTIPHON_TLS_CERTIFICATE": "tls_certificate",
@@ -110,7 +113,7 @@ _ENVIRONMENT = {
     "ANTIPHON_NO_AUDIO_LOG": "no_audio_log",
     "ANTIPHON_MIN_FREE": "min_free",
 }
-_LISTS = ("keys", "origins", "hosts")
+_LISTS = ("keys", "operator_keys", "origins", "hosts")
 
 
 def load(
@@ -129,7 +132,7 @@ def load(
         settings = msgspec.convert(merged, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsError(f"settings: {error}") from error
-    if not all(key.strip() for key in settings.keys):
+    if not all(key.strip() for key in (*settings.keys, *settings.operator_keys)):
         raise SettingsError("settings: an API key is blank")
     settings.retention()
     unknown = sorted(name for name in settings.stages if not is_known(name))
@@ -159,21 +162,22 @@ def _from_file(path: Path) -> dict[str, Any]:
         read["stages"] = tables
         if chosen is not None:
             read["stage"] = chosen
-    if "keys_file" in read:
-        _add_keys(read, path)
+    for keys in ("keys", "operator_keys"):
+        if f"{keys}_file" in read:
+            _add_keys(read, path, keys)
     return read
 
 
-def _add_keys(read: dict[str, Any], path: Path) -> None:
+def _add_keys(read: dict[str, Any], path: Path, keys: str) -> None:
     """The keys of `keys_file`, one a line, behind those of `keys`. Who names a file wants keys asked for."""
-    named = read.pop("keys_file")
+    named = read.pop(f"{keys}_file")
     try:
         lines = Path(named).read_text("utf-8").split()
     except (OSError, TypeError) as error:
-        raise SettingsError(f"{path}: keys_file: {error}") from error
+        raise SettingsError(f"{path}: {keys}_file: {error}") from error
     except ValueError as error:  # its message would quote the file
-        raise SettingsError(f"{path}: keys_file: {named!r} is not a text file") from error
+        raise SettingsError(f"{path}: {keys}_file: {named!r} is not a text file") from error
     if not lines:
-        raise SettingsError(f"{path}: keys_file: there is no key in {named}")
-    given = read.get("keys", [])
-    read["keys"] = [*given, *lines] if isinstance(given, list) else given
+        raise SettingsError(f"{path}: {keys}_file: there is no key in {named}")
+    given = read.get(keys, [])
+    read[keys] = [*given, *lines] if isinstance(given, list) else given

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+import structlog
 from litestar import WebSocket
 
 from antiphon.actors.host import CannotOpen, SessionHost
@@ -14,15 +15,18 @@ from antiphon.events.store import Log
 
 from .attach import Attachment, hashed
 from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
-from .coming_back import asked_in
+from .coming_back import LONGEST, asked_in
 from .conversation import Conversation, write
-from .dialect import Beginning, Left, Return
+from .dialect import Beginning, Dialect, Left, Return
 from .dialects import chosen, members
 from .disk import Disk
 from .metrics import Metrics
+from .observing import Observer, is_asked_for
 from .realtime.undecodable import Undecodable
 from .settings import Settings
 from .trails import Trails
+
+log = structlog.get_logger(__name__)
 
 
 class RealtimeRoute:
@@ -45,20 +49,30 @@ class RealtimeRoute:
         self._limits = settings.duplex_session.replay_limits
 
     async def serve(self, socket: WebSocket[Any, Any, Any]) -> None:
-        query = members(socket.query_params)
+        offered, query = socket.scope["subprotocols"], members(socket.query_params)
+        observes = is_asked_for(query)
+        admit = self._doors.admit_operator if observes else self._doors.admit
         try:
-            principal = self._doors.admit(socket.headers, socket.scope["subprotocols"], query.get("api_key"))
+            principal = admit(socket.headers, offered, query.get("api_key"))
         except Denied as denied:
             self._metrics.refused.labels(denied.code).inc()
             await _deny(socket, denied)
             return
-        offered = socket.scope["subprotocols"]
         picked = "realtime" if "realtime" in offered else _first_public(offered)
         await socket.accept(subprotocols=picked)
         dialect = chosen(socket.scope["path"], query, socket.headers, offered)
+        if observes:
+            log.info("observer.came", session=query.get("session_id", "")[:LONGEST], principal=principal)
+            await Observer(socket, dialect, self._metrics).observe(self._store)
+        else:
+            await self._attach(socket, dialect, principal)
+
+    async def _attach(
+        self, socket: WebSocket[Any, Any, Any], dialect: Dialect, principal: str | None
+    ) -> None:
         attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc())
         try:
-            first = await self._enter(attachment, socket, query, principal)
+            first = await self._enter(attachment, socket, principal)
         except (CannotOpen, Refused, Undecodable) as refusal:
             self._metrics.refused.labels(refusal.code).inc()
             client_event, parameter = _named_in(refusal)
@@ -67,22 +81,18 @@ class RealtimeRoute:
             return
         hosted = attachment.hosted
         if hosted is None or attachment.expelled:
-            await write(socket, attachment)
+            await write(socket, attachment.outbox)
         else:
             alive_s = self._keep_alive_s()
             conversation = Conversation(socket, attachment, hosted, self._metrics, alive_s)
             await conversation.hold(first, self._store, self._trails)
 
     async def _enter(
-        self,
-        attachment: Attachment,
-        socket: WebSocket[Any, Any, Any],
-        query: Mapping[str, str],
-        principal: str | None,
+        self, attachment: Attachment, socket: WebSocket[Any, Any, Any], principal: str | None
     ) -> str | None:
         """Open a session for the attachment, or bring it back to its own. The frame that is to be asked
         first, if one came already."""
-        dialect = attachment.dialect
+        dialect, query = attachment.dialect, members(socket.query_params)
         client = socket.headers.get("user-agent", "")[:200]
         came: Return | Beginning | None = asked_in(query)
         if came is None:
