@@ -155,8 +155,8 @@ class DuplexClient:
     async def send(self, raw: Json) -> str:
         """Send any event of the protocol; its `event_id`, which it is given if it has none.
 
-        While the connection is being had back it is kept and sent then. Raises DuplexOverflowError when too
-        much is kept already.
+        While the connection is being had back it is kept and sent then. Whoever gives up waiting for this has
+        said it all the same. Raises DuplexOverflowError when too much is kept already.
         """
         event_id = str(raw.get("event_id") or f"c{self._run_id}_{next(self._numbers)}")
         if raw.get("type") in CLOSES:

@@ -25,16 +25,18 @@ class FaultyProxy:
         self.refusing = False
         """Close new connections at once, as where nobody listens behind a balancer."""
         self._open: set[asyncio.StreamWriter] = set()
-        self._flows = asyncio.Event()
-        self._flows.set()
+        self._flows = flowing()
+        self._stalled: list[asyncio.Event] = []
 
     @property
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.port}"
 
     def stall(self) -> None:
-        """Nothing passes any more, and nobody is told."""
+        """Nothing passes any more by the connections that there are, and nobody is told."""
         self._flows.clear()
+        self._stalled.append(self._flows)
+        self._flows = flowing()
 
     def reset(self) -> None:
         """Every connection ends with a RST, on both sides."""
@@ -42,7 +44,8 @@ class FaultyProxy:
             linger = struct.pack("ii", 1, 0)
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             writer.transport.abort()
-        self._flows.set()
+        for flows in self._stalled:
+            flows.set()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -52,9 +55,10 @@ class FaultyProxy:
         cut = self.cuts.pop(0) if self.cuts else None
         up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.upstream)
         self._open |= {writer, up_writer}
+        up, down = (reader, up_writer), (up_reader, writer)
         ways = [
-            asyncio.create_task(self._pass_on(reader, up_writer, _limit(cut, "up"))),
-            asyncio.create_task(self._pass_on(up_reader, writer, _limit(cut, "down"))),
+            asyncio.create_task(_pass_on(*up, self._flows, _limit(cut, "up"))),
+            asyncio.create_task(_pass_on(*down, self._flows, _limit(cut, "down"))),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -66,15 +70,22 @@ class FaultyProxy:
                 self._open.discard(side)
                 side.transport.abort()
 
-    async def _pass_on(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: int | None
-    ) -> None:
-        with contextlib.suppress(OSError):
-            while left != 0 and (piece := await reader.read(65536 if left is None else min(left, 65536))):
-                await self._flows.wait()
-                writer.write(piece)
-                await writer.drain()
-                left = None if left is None else left - len(piece)
+
+async def _pass_on(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flows: asyncio.Event, left: int | None
+) -> None:
+    with contextlib.suppress(OSError):
+        while left != 0 and (piece := await reader.read(65536 if left is None else min(left, 65536))):
+            await flows.wait()
+            writer.write(piece)
+            await writer.drain()
+            left = None if left is None else left - len(piece)
+
+
+def flowing() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
 
 
 def _limit(cut: tuple[Direction, int] | None, way: Direction) -> int | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 from antiphon.clients.duplex import (
     AudioFormat,
@@ -130,6 +130,23 @@ async def test_a_cancel_that_was_on_its_way_cancels_that_answer_and_no_later_one
         session = one.session_id
     _, written = logged(server, session)
     assert written.count("never mind") == 1
+
+
+async def test_a_connection_that_hangs_is_noticed_and_another_takes_its_place(server: RunningServer) -> None:
+    """Its peer is there, and nothing comes: only pings find that out, here at once instead of after 20 s."""
+
+    async def soon(url: str) -> ClientConnection:
+        return await connect(url, ping_interval=0.05, ping_timeout=1, close_timeout=0.1)
+
+    async with faulty_proxy(server.port) as proxy:
+        async with DuplexClient(proxy.url, config=ASKED, reconnect=PATIENT, connect=soon) as one:
+            proxy.stall()
+            await one.send_text("Is anybody there?", create_response=False)
+            await one.wait_for("connection.resumed")
+            assert (one.attachment_generation or 0) >= 2
+            await one.wait_for("conversation.item.done")
+            session = one.session_id
+        assert logged(server, session)[1] == ["Is anybody there?"]
 
 
 async def test_a_connection_that_hangs_is_given_up_when_it_breaks(server: RunningServer) -> None:
