@@ -88,7 +88,12 @@ def test_every_server_event_is_described_with_its_members() -> None:
 
 
 def test_every_frame_of_the_projection_is_made_by_some_step_or_is_a_reply() -> None:
-    replies = {"session.heartbeat_ack", "conversation.item.retrieved"}
+    replies = {
+        "session.heartbeat_ack",
+        "session.resumed",
+        "session.resync_required",
+        "conversation.item.retrieved",
+    }
     sources = "".join(
         Path(sys.modules[show.__module__].__file__ or "").read_text("utf-8") for show in SHOWS.values()
     )

@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from antiphon.actors.session.evolve import refold
 from antiphon.actors.session.state import Session
 from antiphon.events.segments.log import SegmentLog
-from antiphon.events.vocabulary import ResponseEnded, SessionClosed
+from antiphon.events.vocabulary import ResponseEnded, SessionExpired
 from tests.serving import RunningServer
 
 from .wire import Wire, wire
@@ -253,7 +253,7 @@ async def test_a_client_that_vanishes_while_it_is_answered_ends_its_session_in_o
     store = SegmentLog(echo_server.data, deliver=lambda call: call())
     events = [stored.event for stored in store.read(session)]
     assert [e.outcome for e in events if isinstance(e, ResponseEnded)] == ["cancelled"]
-    assert [e.reason for e in events if isinstance(e, SessionClosed)] == ["disconnected"]
+    assert [e.reason for e in events if isinstance(e, SessionExpired)] == ["disconnect_grace_expired"]
     assert session not in echo_server.log()
 
 

@@ -150,7 +150,8 @@ async def test_who_breaks_in_does_not_hear_what_he_had_not_read(echo_server: Run
     audio = [frame["delta"] for frame in frames if frame["type"] == "response.output_audio.delta"]
     heard = sum(len(base64.b64decode(delta)) for delta in audio)
     assert heard < 4 * MOST  # what lay in both kernels, and what websockets had read ahead
-    await asyncio.to_thread(echo_server.wait_until, lambda: verify(store, session).same)
+    await asyncio.to_thread(echo_server.wait_until, lambda: store.head(session).sealed)
+    assert verify(store, session).same
     withheld = [
         stored.event.withheld for stored in store.read(session) if isinstance(stored.event, FramesSent)
     ]
