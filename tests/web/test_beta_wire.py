@@ -178,3 +178,11 @@ async def test_who_comes_back_is_greeted_by_the_beta_s_names(echo_server: Runnin
         assert {key: greeted["session"][key] for key in FIRST} == FIRST
         assert "audio" not in greeted["session"]
         assert await client.until("response.done") == whole[4:]
+
+
+async def test_an_answer_s_length_has_its_earlier_name(echo_server: RunningServer) -> None:
+    async with beta(echo_server) as client:
+        await client.send({"type": "response.create", "response": {"max_response_output_tokens": 0}})
+        assert (await client.next("error"))["error"]["code"] == "invalid_value"
+        await client.send({"type": "response.create", "response": {"max_response_output_tokens": 7}})
+        assert (await client.next("response.created"))["response"]["max_output_tokens"] == 7

@@ -203,7 +203,9 @@ def _create(frame: f.ResponseCreate) -> c.CreateResponse:
         raise Undecodable(
             "invalid_value", "modalities are audio and text", "response.output_modalities", frame.event_id
         )
-    longest = options.max_output_tokens or options.max_response_output_tokens
+    longest = options.max_output_tokens
+    if longest is None:  # by its earlier name
+        longest = options.max_response_output_tokens
     cap = tokens(longest, "response", frame.event_id)
     return c.CreateResponse(
         client_event=frame.event_id,
