@@ -43,7 +43,7 @@ def test_the_releases_that_are_named_are_those_that_are_driven() -> None:
 def test_every_driver_is_driven() -> None:
     suite = "".join(path.read_text("utf-8") for path in (ROOT / "tests" / "sdks").glob("test_*.py"))
     for driver in (ROOT / "tests" / "sdks" / "drivers").iterdir():
-        if driver.stem != "report" and driver.is_file():
+        if driver.is_file() and driver.stem not in ("report", "livekit_session"):
             assert driver.name in suite
 
 

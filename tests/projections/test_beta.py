@@ -20,7 +20,7 @@ from tests.actors.session.acts import ACTS
 from tests.actors.session.given import Talk
 from tests.actors.session.test_any_conversation import PLAIN, Conversation, Kind, conversations
 
-from .test_realtime_golden import kinds, note, one
+from .test_realtime_golden import asked_for_the_weather, kinds, note, one
 
 TODAY = ("response.output_audio", "response.output_text", "conversation.item.added", "conversation.item.done")
 ANSWER_BEGINS = [
@@ -97,13 +97,7 @@ def test_a_written_answer() -> None:
 
 
 def test_a_function_call_is_created_before_its_arguments() -> None:
-    talk = Talk(able={"calls_tools": True})
-    talk.do(note("what is the weather"))
-    talk.do(c.CreateResponse())
-    word = {"operation": talk.active.operation, "epoch": 0, "last": False}
-    talk.do(c.RecordCall(call_id="call_1", name="weather", arguments='{"in":"Bern"}', index=0, **word))
-    talk.finish()
-    seen = kinds(shown(talk))
+    seen = kinds(shown(asked_for_the_weather()))
     begun = seen.index("response.function_call_arguments.delta")
     assert seen[begun - 2 : begun + 3] == [
         "response.output_item.added",

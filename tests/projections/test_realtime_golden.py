@@ -310,14 +310,19 @@ def test_what_a_cancelled_response_shows_is_what_the_history_holds() -> None:
         assert content == [{"type": "output_audio", "transcript": talk.text_of(item)}]
 
 
-def test_a_function_call_is_an_item_of_its_own_in_the_response() -> None:
+def asked_for_the_weather() -> Talk:
+    """A conversation in which a function is called."""
     talk = Talk(able={"calls_tools": True})
     talk.do(note("what is the weather"))
     talk.do(c.CreateResponse())
     word = {"operation": talk.active.operation, "epoch": 0, "last": False}
     talk.do(c.RecordCall(call_id="call_1", name="weather", arguments='{"in":"Bern"}', index=0, **word))
     talk.finish()
-    frames = shown(talk)
+    return talk
+
+
+def test_a_function_call_is_an_item_of_its_own_in_the_response() -> None:
+    frames = shown(asked_for_the_weather())
 
     begun = kinds(frames).index("response.function_call_arguments.delta")
     assert kinds(frames)[begun - 2 : begun + 4] == [

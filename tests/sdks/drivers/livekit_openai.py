@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
-import aiohttp
 from livekit import rtc
 from livekit.agents import llm
 from livekit.plugins.openai import realtime
-from report import RATE, Complaints, Report, arguments, spoken
+from livekit_session import hold
+from report import RATE, Report, spoken
 
 
 class Conversation:
@@ -75,19 +74,4 @@ async def converse(session: realtime.RealtimeSession, pcm: bytes, report: Report
     )
 
 
-async def main() -> None:
-    url, pcm = arguments()
-    report = Report()
-    logging.getLogger().addHandler(Complaints(report))
-    async with aiohttp.ClientSession() as http:
-        model = realtime.RealtimeModel(
-            base_url=f"{url.replace('ws', 'http', 1)}/v1", api_key="unused", model="any", http_session=http
-        )
-        session = model.session()
-        async with asyncio.timeout(60):
-            await converse(session, pcm, report)
-        await session.aclose()
-    report.print()
-
-
-asyncio.run(main())
+asyncio.run(hold(converse))
