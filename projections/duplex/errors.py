@@ -38,6 +38,7 @@ CLIENT = (
     # the session and its configuration
     "config_timeout",
     "session_exists",
+    "session_not_found",
     "session_closed",
     "unknown_session",
     "session_update_aborted",

@@ -20,6 +20,7 @@ from tests.actors.session.given import Talk
 from tests.actors.session.test_any_conversation import (
     DUPLEX,
     PLAIN,
+    TERMS,
     Conversation,
     Kind,
     conversations,
@@ -33,7 +34,7 @@ EXAMPLES = 2_000 if os.environ.get("CI") else 100
 
 
 def acted_out(kind: Kind, acts: Conversation) -> Talk:
-    talk = Talk(**kind)
+    talk = Talk(terms=TERMS, token=b"token", **kind)
     for act, n in acts:
         act(talk, n)
     return talk

@@ -104,8 +104,9 @@ def come_and_go(talk: Talk, n: int) -> None:
     if n < 3:
         talk.do(c.Detach(attachment=attached.current, reason="lost", code=1006))
     elif n < 6 and talk.state.phase == "open":
-        token = attached.token if n < 5 else attached.former_token or attached.token
-        after = None if n == 3 else talk.state.seq * 32
+        token = attached.token if n < 5 else (attached.token, *attached.former_tokens)[-1]
+        was_sent = attached.reported < talk.state.seq * 64  # reports here are numbered as they please
+        after = None if n == 3 and was_sent else talk.state.seq * 32
         new = b"token %d" % attached.count
         talk.do(c.Resume(dialect="duplex", presented=token, token=new, after=after))
     elif n == 6:
