@@ -26,7 +26,7 @@ test: dev  ## the fast tests
 test-cascade: dev  ## the tests that drive the embedded models
 	@$(BIN)/python -m pytest -m cascade $(ARGS)
 
-test-sdks: dev  ## the SDKs of others, unmodified (installs them below ~/.cache; needs Node)
+test-sdks: dev  ## the SDKs of others, unmodified (installs them below ~/.cache; needs Node 20)
 	@$(BIN)/python -m pytest -m sdks tests/sdks $(ARGS)
 
 test-all: dev  ## every test but the browser's, the SDKs' and the long campaigns
