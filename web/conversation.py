@@ -59,6 +59,7 @@ class Conversation:
         attachment = self._attachment
         attachment.leave_views(trails.walk(self._hosted, attachment.dialect.name))
         if self._direct is not None:
+            self._direct.admit()
             attachment.outbox.use(self._direct.send_now, self._direct.writable.wait)
         reading = asyncio.create_task(self._read(first, store, trails))
         tasks: set[asyncio.Task[Any]] = {reading, *map(asyncio.create_task, self._watches())}

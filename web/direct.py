@@ -19,7 +19,7 @@ import socket
 from asyncio import BaseTransport, TimerHandle
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn._types import ASGIReceiveEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -27,6 +27,7 @@ from websockets.http11 import Request
 from websockets.protocol import State
 
 from .framing import Boundary, text_frame, whole_text
+from .lobby import FREE_BYTES, Lobby, Place
 
 EXTENSION = "antiphon.direct"
 _END = b"\r\n\r\n"
@@ -37,6 +38,11 @@ KERNEL_BYTES = 16 * 1024
 """What is asked of the kernel for what was sent. It holds up to two and a half times that."""
 TRANSPORT_BYTES = 8 * 1024
 """What the kernel does not take and the transport may hold, and a frame beyond it: then the outbox waits."""
+UNKNOWN_BYTES = 16 * 1024
+"""What is asked of the kernel to hold of what comes from a connection without a session. It holds twice that,
+and gives all of it at once."""
+KNOWN_BYTES = 100 * 1024
+"""The same of one that has a session."""
 CLOSE_S = 5.0
 """How long a peer may take for what is still to be sent when its connection is closed."""
 
@@ -44,6 +50,8 @@ CLOSE_S = 5.0
 class DirectWebSocket(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket protocol; all but open text frames is uvicorn's own."""
 
+    lobby: ClassVar[Lobby] = Lobby()
+    """Of the process; a first message that is large waits in it."""
     _on_text: Callable[[str], None] | None = None
     _between: Boundary | None = None
     """Where the client's frames end, if it began to send them when it might."""
@@ -53,18 +61,24 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
         self._later: deque[bytes] = deque()
         """Read and not yet worked on."""
         self._watch: TimerHandle | None = None
+        self._unknown: int | None = 0
+        """Bytes that came before the session was open; None: it is."""
+        self._place: Place | None = None
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         taken: socket.socket | None = transport.get_extra_info("socket")
         if taken is not None:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNKNOWN_BYTES)
         self.transport.set_write_buffer_limits(high=TRANSPORT_BYTES)
         self._watch = self.loop.call_later(CLOSE_S, self._end_for_good, False)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._later.clear()
+        if self._place is not None:
+            self._place.leave()
         if self._watch is not None:
             self._watch.cancel()
 
@@ -77,17 +91,37 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
             self._watch = self.loop.call_later(CLOSE_S, self._end_for_good, closing)
 
     def data_received(self, data: bytes) -> None:
-        if self._later:
+        if self._unknown is not None:
+            self._unknown += len(data)
+            if self._unknown > FREE_BYTES and self.close_sent:
+                return  # of no use to anybody
+            if self._unknown > FREE_BYTES and self._place is None:
+                self._place = self.lobby.ask(self._read_on)
+        if self._later or self._waits:
             self._later.append(data)
+            if self._waits:
+                self.transport.pause_reading()
         elif len(data) <= PIECE:
             self._work_on(data)
         else:
             self._later.extend(data[start : start + PIECE] for start in range(0, len(data), PIECE))
             self._take_turn()
 
+    @property
+    def _waits(self) -> bool:
+        """Whether there is no place yet for more."""
+        return self._place is not None and not self._place.held
+
+    def _read_on(self) -> None:
+        """There is a place. Not now: it may be given in the middle of whatever somebody else does."""
+        self.loop.call_soon(self._take_turn)
+
     def _take_turn(self) -> None:
         """Work on what was read, for a while."""
         until = self.loop.time() + TURN_S
+        if self._waits:
+            self.transport.pause_reading()
+            return
         while self._later and not self.read_paused and not self.transport.is_closing():
             if self.loop.time() >= until:
                 self.transport.pause_reading()
@@ -122,7 +156,7 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
 
     async def receive(self) -> ASGIReceiveEvent:
         event = await super().receive()
-        if self._later:
+        if self._later or self._waits:
             self.loop.call_soon(self._take_turn)
         return event
 
@@ -162,6 +196,16 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
             self.queue.put_nowait(event)
         self._on_text = on_text
         self.go_on()
+
+    def admit(self) -> None:
+        """There is a session: what comes is of its client."""
+        self._unknown = None
+        if self._place is not None:
+            self._place.leave()
+            self._place = None
+        taken: socket.socket | None = self.transport.get_extra_info("socket")
+        if taken is not None:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, KNOWN_BYTES)
 
     def send_now(self, text: bytes) -> bool:
         """Send a text frame if the socket takes it; False: nothing was sent, send it through ASGI."""
