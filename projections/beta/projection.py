@@ -15,7 +15,10 @@ from antiphon.projections.realtime.step import View, event_id, step
 from . import frames as f
 from . import names
 
-VERSION = 1
+NAMES = 1
+"""Raised when something is called otherwise."""
+VERSION = realtime.VERSION - 1 + NAMES
+"""Whatever changes the frames that are renamed here changes these, too."""
 
 FORMER: dict[type[today.Frame], type[today.Frame]] = {
     today.ItemAdded: f.ItemCreated,

@@ -13,6 +13,7 @@ import pytest
 
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.vocabulary import Event
+from antiphon.media.outgoing import Outgoing
 from bench.questions import RATE, questions
 from tests import certificates
 from tests.certificates import Files
@@ -84,14 +85,23 @@ def silence(seconds: float) -> bytes:
     return bytes(int(seconds * RATE) * 2)
 
 
+@pytest.fixture(scope="session")
+def telephoned(question: Path) -> Path:
+    """The same as the telephone has it: mu-law at 8 kHz."""
+    path = question.with_suffix(".ulaw")
+    stream = Outgoing(RATE, 8_000, "g711_ulaw")
+    path.write_bytes(stream.convert(question.read_bytes()) + stream.finish())
+    return path
+
+
 @pytest.fixture
-def drive(question: Path) -> Drive:
+def drive(question: Path, telephoned: Path) -> Drive:
     """Runs a driver in the environment of its SDK: what it reports. Its address is that of the server."""
 
     def run(server: RunningServer, *command: str | Path, **environment: str) -> dict[str, Any]:
         address = server.base.replace("http", "ws", 1)
         ended = subprocess.run(
-            [*map(str, command), address, str(question)],
+            [*map(str, command), address, str(telephoned if "TELEPHONE" in environment else question)],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,

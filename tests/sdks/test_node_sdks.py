@@ -11,7 +11,7 @@ from tests.serving import RunningServer
 
 from . import environments
 from .conftest import DRIVERS, Drive
-from .test_python_sdks import FIRST, LATER, QUESTION, WHOLE, refusals, truncations
+from .test_python_sdks import FIRST, HELD_BACK, LATER, QUESTION, WHOLE, refusals, truncations
 
 pytestmark = pytest.mark.sdks
 
@@ -40,6 +40,14 @@ def test_agents_realtime(scripted: RunningServer, drive: Drive, drivers: Path) -
     assert FIRST.startswith(texts[1][0])
     assert {"conversation.item.truncated", "conversation.item.retrieved"} <= set(said["raw"])
     assert len(truncations(scripted)) == 1
+    assert refusals(scripted) == []
+
+
+def test_agents_realtime_on_the_telephone(scripted: RunningServer, drive: Drive, drivers: Path) -> None:
+    said = drive(scripted, "node", drivers / "agents_node.mjs", TELEPHONE="1")
+    assert (said["turns"], said["interrupted"]) == (2, 1)
+    assert WHOLE // 6 - HELD_BACK < said["heard"] <= WHOLE // 6
+    assert [role for role, *_ in said["said"]] == ["user", "assistant", "user", "assistant"]
     assert refusals(scripted) == []
 
 

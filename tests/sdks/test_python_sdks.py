@@ -25,6 +25,8 @@ def bytes_of(ms: int) -> int:
 
 WHOLE = bytes_of(8_000 + 700)
 """All audio of the first answer, which comes at once, and of the second."""
+HELD_BACK = 1_000
+"""More than the bytes of the first answer, at 8 kHz, that wait for what follows when it is cut off."""
 
 
 def refusals(server: RunningServer) -> list[str]:
@@ -46,6 +48,15 @@ def test_openai_agents(scripted: RunningServer, drive: Drive) -> None:
     assert (texts[0], texts[2], texts[3]) == ([QUESTION], [QUESTION], [LATER])
     assert FIRST.startswith(texts[1][0])  # as much as was heard, as it says to the SDK that asks for the item
     assert len(truncations(scripted)) == 1
+    assert refusals(scripted) == []
+
+
+def test_openai_agents_on_the_telephone(scripted: RunningServer, drive: Drive) -> None:
+    interpreter = environments.python(*environments.AGENTS)
+    said = drive(scripted, interpreter, DRIVERS / "agents_python.py", TELEPHONE="1")
+    assert said["interrupted"] == 1
+    assert WHOLE // 6 - HELD_BACK < said["heard"] <= WHOLE // 6
+    assert [role for role, *_ in said["said"]] == ["user", "assistant", "user", "assistant"]
     assert refusals(scripted) == []
 
 

@@ -1,11 +1,13 @@
 // @openai/agents-realtime: asks, breaks into the answer (the SDK truncates it by itself), hears the next.
 
 import { OpenAIRealtimeWebSocket, RealtimeAgent, RealtimeSession } from "@openai/agents-realtime";
-import { address, complain, finish, speak } from "./report.mjs";
+import { address, complain, finish, speak, telephone } from "./report.mjs";
 
 const transport = new OpenAIRealtimeWebSocket({ url: `${address}/v1/realtime?model=any` });
 const agent = new RealtimeAgent({ name: "Driver", instructions: "Be brief." });
-const session = new RealtimeSession(agent, { transport, config: { outputModalities: ["audio"] } });
+const pcmu = { format: { type: "audio/pcmu" } };
+const audio = telephone ? { input: pcmu, output: pcmu } : {};
+const session = new RealtimeSession(agent, { transport, config: { outputModalities: ["audio"], audio } });
 const raw = new Set();
 let heard = 0;
 let turns = 0;

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from agents.realtime import RealtimeAgent, RealtimeRunner, RealtimeSession
-from report import Complaints, Report, arguments, spoken
+from agents.realtime import RealtimeAgent, RealtimeModelConfig, RealtimeRunner, RealtimeSession
+from report import TELEPHONE, Complaints, Report, arguments, spoken
 
 
 async def ask(session: RealtimeSession, pcm: bytes) -> None:
@@ -52,7 +52,13 @@ async def main() -> None:
     report = Report()
     logging.getLogger().addHandler(Complaints(report))
     runner = RealtimeRunner(RealtimeAgent(name="Driver", instructions="Be brief."))
-    session = await runner.run(model_config={"url": f"{url}/v1/realtime?model=any", "api_key": "unused"})
+    model: RealtimeModelConfig = {"url": f"{url}/v1/realtime?model=any", "api_key": "unused"}
+    if TELEPHONE:
+        model["initial_model_settings"] = {
+            "input_audio_format": "g711_ulaw",
+            "output_audio_format": "g711_ulaw",
+        }
+    session = await runner.run(model_config=model)
     async with session, asyncio.timeout(60):
         await converse(session, pcm, report)
     report.print()

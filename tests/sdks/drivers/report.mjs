@@ -2,7 +2,10 @@
 
 import { readFileSync } from "node:fs";
 
-const RATE = 24_000;
+// Whether the question is mu-law at 8 kHz, and the answer is to be.
+export const telephone = "TELEPHONE" in process.env;
+const BYTES_PER_MS = telephone ? 8 : 24 * 2;
+const SILENCE = telephone ? 0xff : 0;
 const FRAME_MS = 40;
 const FASTER = 4;
 
@@ -20,9 +23,9 @@ process.on("unhandledRejection", complain);
 
 /** Hands on the question in pieces as a microphone brings them, only faster. */
 export async function speak(send) {
-  const size = ((RATE * FRAME_MS) / 1000) * 2;
+  const size = FRAME_MS * BYTES_PER_MS;
   for (let start = 0; start < question.length; start += size) {
-    const piece = Buffer.alloc(size);
+    const piece = Buffer.alloc(size, SILENCE);
     question.copy(piece, 0, start, start + size);
     send(piece);
     await new Promise((resolve) => setTimeout(resolve, FRAME_MS / FASTER));

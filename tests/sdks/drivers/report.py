@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +17,9 @@ from typing import Any
 RATE = 24_000
 FRAME_MS = 40
 FASTER = 4
+TELEPHONE = "TELEPHONE" in os.environ
+"""Whether the question is mu-law at 8 kHz, and the answer is to be."""
+BYTES_PER_MS, SILENCE = (8, b"\xff") if TELEPHONE else (RATE // 1000 * 2, b"\0")
 
 
 class Report:
@@ -49,14 +53,14 @@ class Complaints(logging.Handler):
 
 
 def arguments() -> tuple[str, bytes]:
-    """The server's address and the question, mono pcm16 at 24 kHz with the silence that ends it."""
+    """The server's address and the question with the silence that ends it, mono, pcm16 at 24 kHz."""
     return sys.argv[1], Path(sys.argv[2]).read_bytes()
 
 
 async def spoken(pcm: bytes) -> AsyncIterator[bytes]:
     """Pieces as a microphone brings them, only faster. Not all at once: what is said while somebody speaks would
     be over before it is noticed that it began."""
-    size = RATE * FRAME_MS // 1000 * 2
+    size = FRAME_MS * BYTES_PER_MS
     for start in range(0, len(pcm), size):
-        yield pcm[start : start + size].ljust(size, b"\0")
+        yield pcm[start : start + size].ljust(size, SILENCE)
         await asyncio.sleep(FRAME_MS / 1000 / FASTER)
