@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from antiphon.clients.duplex import (
     AudioFormat,
     DuplexOverflowError,
     ReconnectPolicy,
+    ResponseHandle,
     SessionConfig,
     audio_data_url,
     build_realtime_url,
@@ -25,6 +27,7 @@ from antiphon.clients.duplex import (
     write_pcm16_wav,
 )
 from antiphon.clients.duplex import events as e
+from antiphon.clients.duplex.acknowledging import Acknowledging
 from antiphon.clients.duplex.address import is_loopback
 from antiphon.clients.duplex.journal import Command, Journal
 from antiphon.clients.duplex.playback import PlaybackClock, Speaker
@@ -326,3 +329,50 @@ def test_nothing_is_played_that_was_not_given_and_nothing_faster_than_it_sounds(
         clocks[which].give(given_ms[which])
         before = [clock.played_ms for clock in clocks]
         assert all(n <= b + 1e-6 for n, b in zip(now, before, strict=True))
+
+
+# --- what is told of it -----------------------------------------------------------------------------------
+
+
+def delta(until_ms: int) -> e.AudioDelta:
+    metadata = e.AudioMetadata(audio_duration_ms=until_ms)
+    kind = "response.output_audio.delta"
+    return e.AudioDelta(type=kind, response_id="r", item_id="i", delta=b"\0\0", metadata=metadata)
+
+
+async def test_what_has_moved_is_told_and_what_has_not_is_not_told_again() -> None:
+    told: list[tuple[str, int]] = []
+
+    async def acknowledge(played_ms: int, response_id: str) -> None:
+        told.append((response_id, played_ms))
+
+    acknowledging = Acknowledging(acknowledge, Time())
+    handle = ResponseHandle("r", acknowledging.speak_on)
+    audio = handle.audio("when_taken")
+    for until_ms in (10, 20):
+        handle.heard(delta(until_ms))
+        await anext(audio)
+        await acknowledging.tell()
+        await acknowledging.tell()
+    assert told == [("r", 10), ("r", 20)]
+    await acknowledging.stop()
+
+
+async def test_an_answer_was_played_when_its_sound_is_over_or_it_is_interrupted() -> None:
+    async def acknowledge(played_ms: int, response_id: str) -> None:
+        pass
+
+    time = Time()
+    acknowledging = Acknowledging(acknowledge, time)
+    handle = ResponseHandle("r", acknowledging.speak_on)
+    handle.heard(delta(60_000))
+    handle.finish(None)
+    assert [len(piece) async for piece in handle.audio()] == [2]
+    waiting = asyncio.create_task(handle.wait_played())
+    await asyncio.sleep(0)
+    assert (handle.may_sound, waiting.done()) == (True, False)
+    time.s += 20
+    handle.cut()
+    await waiting
+    assert (handle.played_ms, handle.may_sound) == (20_000, False)
+    await acknowledging.stop()
