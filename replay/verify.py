@@ -9,6 +9,7 @@ reports go. Reads no audio: a frame's audio counts as the checksum of its blob.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -134,6 +135,17 @@ class _Shown:
         return len(self._ahead)
 
 
+def _attached(
+    event: ClientAttached | ClientResumed, projection: Projection, before: Iterable[Stored]
+) -> _Shown:
+    """What a client that came at that place of the log is shown from there on."""
+    after = event.after if isinstance(event, ClientResumed) else -1
+    shown = _Shown(event.attachment, projection, after)
+    for stored in before:
+        shown.show(stored)
+    return shown
+
+
 def verify(log: Log, session: SessionId, *, incarnation: int | None = None) -> Verdict:
     """Project one life again and compare; stops at the first difference.
 
@@ -152,10 +164,8 @@ def verify(log: Log, session: SessionId, *, incarnation: int | None = None) -> V
             if (projection := DIALECTS.get(event.dialect)) is None:
                 unknown[event.dialect] = None
             else:
-                after = event.after if isinstance(event, ClientResumed) else -1
-                shown[event.attachment] = one = _Shown(event.attachment, projection, after)
-                for earlier in log.read(session, incarnation=incarnation, stop=stored.seq):
-                    one.show(earlier)
+                before = log.read(session, incarnation=incarnation, stop=stored.seq)
+                shown[event.attachment] = _attached(event, projection, before)
         elif isinstance(event, FramesSent) and event.attachment in shown:
             difference = shown[event.attachment].compare(event, stored.seq)
             if difference is not None:

@@ -72,16 +72,20 @@ def capabilities(abilities: Abilities, terms: Terms) -> Json:
         "stage_handoff_transport": None,
         "chunk_period_ms": abilities.unit_ms or None,
         "target_barge_in_latency_ms": None,
-        "limits": {
-            "max_event_bytes": LARGEST_FRAME,
-            "max_video_frames_per_append": MOST_VIDEO_FRAMES,
-            "max_video_frame_chars": LARGEST_VIDEO_FRAME,
-            "max_pending_turns": terms.pending_turns,
-            "max_pending_input_bytes": terms.pending_input_bytes,
-            "idle_ttl_s": terms.idle_ttl_s,
-            "disconnect_grace_s": terms.disconnect_grace_s,
-            "max_session_s": terms.max_session_s,
-        },
+        "limits": _limits(terms),
+    }
+
+
+def _limits(terms: Terms) -> Json:
+    return {
+        "max_event_bytes": LARGEST_FRAME,
+        "max_video_frames_per_append": MOST_VIDEO_FRAMES,
+        "max_video_frame_chars": LARGEST_VIDEO_FRAME,
+        "max_pending_turns": terms.pending_turns,
+        "max_pending_input_bytes": terms.pending_input_bytes,
+        "idle_ttl_s": terms.idle_ttl_s,
+        "disconnect_grace_s": terms.disconnect_grace_s,
+        "max_session_s": terms.max_session_s,
     }
 
 

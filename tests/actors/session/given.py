@@ -198,7 +198,9 @@ class Talk:
         """What the attachment says when its socket has accepted a response's audio; numbered as it grows."""
         order = [*(played.response for played in self.state.played), response].index(response)
         audio = (AudioSent(response, Samples(until_sample), first_mono_ns),)
-        return c.ReportSent(attachment=1, through=order * 10**9 + until_sample, audio=audio)
+        return c.ReportSent(
+            attachment=self.state.attached.count, through=order * 10**9 + until_sample, audio=audio
+        )
 
     def _word(self, operation: Operation, index: int) -> dict[str, Any]:
         return {"operation": operation, "index": index, "epoch": self.state.fence.epoch}

@@ -78,7 +78,7 @@ def _audio_runs_on(log: Sequence[Stored]) -> None:
     ends: dict[str, int] = {}
     sent: dict[str, int] = {}
     appended = committed = 0
-    reported = -1
+    reported: dict[int, int] = {}
     for event in (stored.event for stored in log):
         match event:
             case v.AudioSpoken(response=response, samples=samples, until_sample=until):
@@ -86,14 +86,12 @@ def _audio_runs_on(log: Sequence[Stored]) -> None:
                 ends[response] = until
             case v.TextSpoken(response=response, from_sample=start):
                 assert start == ends.get(response, 0)
-            case v.FramesSent(through=through, audio=audio):
-                assert through > reported
-                reported = through
+            case v.FramesSent(attachment=number, through=through, audio=audio):
+                assert through > reported.get(number, -1)
+                reported[number] = through
                 for one in audio:
                     assert sent.get(one.response, 0) < one.until_sample <= ends.get(one.response, 0)
                     sent[one.response] = one.until_sample
-            case v.ClientAttached() | v.ClientResumed():
-                reported = -1
             case (
                 v.PlaybackAcknowledged(response=response, heard_ms=ms)
                 | v.PlaybackEstimated(response=response, heard_ms=ms)
