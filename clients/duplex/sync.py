@@ -139,6 +139,10 @@ class SyncDuplexClient:
         return self.client.attachment_generation
 
     @property
+    def is_attached(self) -> bool:
+        return self.client.is_attached
+
+    @property
     def dropped_events(self) -> int:
         return self.client.dropped_events
 
