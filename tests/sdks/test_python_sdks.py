@@ -23,10 +23,10 @@ def bytes_of(ms: int) -> int:
     return ms * 24 * 2
 
 
-WHOLE = bytes_of(8_000 + 700)
-"""All audio of the first answer, which comes at once, and of the second."""
-HELD_BACK = 1_000
-"""More than the bytes of the first answer, at 8 kHz, that wait for what follows when it is cut off."""
+def is_heard(said: dict[str, Any], slower: int = 1) -> bool:
+    """Whether all audio of the second answer came, and of the first as much as was not taken back when it was
+    cut off; `slower`: the bytes are that many times fewer."""
+    return bytes_of(700) < said["heard"] * slower <= bytes_of(8_000 + 700)
 
 
 def refusals(server: RunningServer) -> list[str]:
@@ -41,7 +41,7 @@ def test_openai_agents(scripted: RunningServer, drive: Drive) -> None:
     """It holds every event to its models, tells of what does not fit, and cuts the answer off by itself."""
     said = drive(scripted, environments.python(*environments.AGENTS), DRIVERS / "agents_python.py")
     assert said["interrupted"] == 1
-    assert said["heard"] == WHOLE
+    assert is_heard(said)
     roles, texts, statuses = zip(*said["said"], strict=True)
     assert roles == ("user", "assistant", "user", "assistant")
     assert statuses == ("completed", "incomplete", "completed", "completed")
@@ -55,7 +55,7 @@ def test_openai_agents_on_the_telephone(scripted: RunningServer, drive: Drive) -
     interpreter = environments.python(*environments.AGENTS)
     said = drive(scripted, interpreter, DRIVERS / "agents_python.py", TELEPHONE="1")
     assert said["interrupted"] == 1
-    assert WHOLE // 6 - HELD_BACK < said["heard"] <= WHOLE // 6
+    assert is_heard(said, slower=6)
     assert [role for role, *_ in said["said"]] == ["user", "assistant", "user", "assistant"]
     assert refusals(scripted) == []
 
@@ -64,7 +64,8 @@ def test_pipecat(scripted: RunningServer, drive: Drive) -> None:
     """Whatever does not fit its models, and any error but a few, ends its session without a word."""
     said = drive(scripted, environments.python(*environments.PIPECAT), DRIVERS / "pipecat_openai.py")
     assert said["words"] == FIRST + LATER
-    assert (said["heard"], said["interrupted"]) == (WHOLE, 1)
+    assert said["interrupted"] == 1
+    assert is_heard(said)
     assert [(role, status) for role, _, status in said["said"]] == [
         ("user", "completed"),
         ("assistant", "incomplete"),
