@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from typing import Any, Literal
@@ -10,9 +11,12 @@ import numpy as np
 import pytest
 
 from antiphon.actors.session import commands as c
+from antiphon.events.ids import SessionId
+from antiphon.events.segments.log import SegmentLog
 from antiphon.events.vocabulary import Config
 from antiphon.media import g711
 from antiphon.media.outgoing import Outgoing
+from antiphon.replay.verify import verify
 from antiphon.web.realtime.decode import RealtimeDecoder
 from antiphon.web.realtime.undecodable import Undecodable
 from tests.serving import RunningServer
@@ -144,6 +148,23 @@ async def test_an_answer_and_a_question_go_on_as_they_were_over_a_resume(echo_se
         await client.send({"type": "input_audio_buffer.commit"})
         again = await client.until("response.done")
     assert len(b"".join(audio(again))) == len(encoded)
+
+
+async def test_what_was_sent_can_be_made_again_from_the_log(echo_server: RunningServer) -> None:
+    """Also by the beta's names."""
+    for how in ({}, {"additional_headers": {"OpenAI-Beta": "realtime=v1"}}):
+        async with wire(echo_server, **how) as client:
+            created = (await client.next("session.created"))["session"]
+            await client.send({"type": "session.update", "session": session("audio/pcmu", "audio/pcma")})
+            await client.append(g711.encode(tone(1.0), "g711_ulaw"))
+            await client.send({"type": "input_audio_buffer.commit"})
+            await client.until("response.done")
+        log = SegmentLog(echo_server.data, deliver=lambda call: call())
+        name = SessionId(created["id"])
+        await asyncio.to_thread(echo_server.wait_until, lambda log=log, name=name: log.head(name).sealed)
+        told = verify(log, name)
+        assert told.same
+        assert told.frames > 10
 
 
 # --- the decoder ------------------------------------------------------------------------------------------
