@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.events.vocabulary import ClientResumed, CommandRefused, EpochAdvanced, ItemTruncated
+from antiphon.events.vocabulary import ClientResumed, CommandRefused, EpochAdvanced, ItemAdded, ItemTruncated
 from tests.serving import RunningServer
 
 from . import environments
@@ -93,6 +93,19 @@ def test_livekit(scripted: RunningServer, drive: Drive) -> None:
     assert said["said"][0][1] == "My name is Ada."
     assert len(truncations(scripted)) == 1
     assert set(refusals(scripted)) <= {"response_not_active"}
+
+
+def test_livekit_anew(counting: RunningServer, drive: Drive) -> None:
+    """It closes its connection after a while and tells the next one what was said: items with ids of its own."""
+    said = drive(counting, environments.python(*environments.LIVEKIT), DRIVERS / "livekit_anew.py")
+    assert said["words"] == [COUNT, COUNT]
+    assert said["said"] == [["user", "My name is Ada."], ["assistant", COUNT], ["assistant", COUNT]]
+    told = [event.item for event in last_session(counting) if isinstance(event, ItemAdded)]
+    assert [(item.role, item.content[0].text) for item in told] == [
+        ("user", "My name is Ada."),
+        ("assistant", COUNT),
+    ]
+    assert refusals(counting) == []
 
 
 @pytest.fixture
