@@ -30,7 +30,7 @@ from .errors import (
 from .journal import Command, Journal
 from .opening import Connect, Socket
 from .reading import received
-from .standing import ENDINGS, GONE, ReconnectPolicy, Standing
+from .standing import ENDINGS, GONE, NOT_OURS, ReconnectPolicy, Standing
 
 ABNORMAL = 1006
 
@@ -77,7 +77,8 @@ class Lifeline:
         self._tasks: list[asyncio.Task[None]] = []
         self._trouble = ""
         """The last error that the server told."""
-        self._replaced_by_own = False
+        self._replaced: e.SessionReplaced | None = None
+        """Perhaps by a late resume of its own: then it may come back."""
 
     # --- what the client asks -----------------------------------------------------------------------------
 
@@ -149,13 +150,14 @@ class Lifeline:
     async def _run(self, socket: Socket) -> None:
         try:
             while (lost := await self._attached(socket)) is not None:
-                if lost.code in ENDINGS and not self._replaced_by_own:
+                if lost.code in ENDINGS and self._replaced is None:
                     reason = self._trouble or lost.reason or f"the server closed with {lost.code}"
                     raise DuplexSessionClosedError(reason)
-                self._replaced_by_own = False
                 socket = self._latest = await self._return.back(lost)
+                self._replaced = None
         except DuplexClientError as error:
-            self._end(error)
+            by_another = isinstance(error, DuplexProtocolError) and error.code == NOT_OURS
+            self._end(ending(self._replaced) if self._replaced is not None and by_another else error)
 
     def _ran(self, running: asyncio.Task[None]) -> None:
         """Whatever ends the connection ends the session for its client, a mistake of this module, too."""
@@ -205,7 +207,7 @@ class Lifeline:
         self._receive(event)
         match event:
             case e.SessionReplaced() if self._return.unanswered:
-                self._return.unanswered, self._replaced_by_own = False, True
+                self._return.unanswered, self._replaced = False, event
             case e.SessionReplaced() | e.SessionEnded():
                 self._end(ending(event, self._trouble))
             case e.Event(type="error"):

@@ -14,13 +14,13 @@ ENDINGS = frozenset({1000, 1003, 1007, 1008, 1009})
 """Close codes after which there is nothing to come back to: the server is done, or will not have what this
 client says. All others (1001, 1006, 1011, 1012, 1013, ...) are tried again."""
 
-GONE = "session_resume_expired"
+GONE, NOT_OURS = "session_resume_expired", "invalid_resume_token"
 FATAL = frozenset(
     {
         GONE,
         "invalid_session_resume",
         "unsupported_session_resume",
-        "invalid_resume_token",
+        NOT_OURS,
         "session_resume_conflict",
     }
 )

@@ -246,6 +246,19 @@ async def test_who_is_replaced_by_a_resume_of_its_own_that_came_late_comes_back(
             await one.wait_for("never")
 
 
+async def test_who_cannot_come_back_then_was_replaced_by_another() -> None:
+    async with resuming_stub() as stub, client(stub.url) as one:
+        stub.refusals = [drops]
+        await stub.cut()
+        await one.wait_for("connection.resumed")
+        stub.refusals = [says_error("invalid_resume_token")]
+        await stub.reply("session.replaced", session_id="sess_1", attachment_generation=2)
+        await stub.cut(1000)
+        with pytest.raises(DuplexSessionReplacedError) as replaced:
+            await one.wait_for("never")
+        assert replaced.value.attachment_generation == 2
+
+
 async def test_where_what_was_missed_is_deleted_the_token_goes_and_the_client_is_told() -> None:
     async with resuming_stub() as stub, client(stub.url) as one:
         stub.refusals = [says("session.resync_required", reason="journal_gap")]
