@@ -126,9 +126,11 @@ def fail_interrupted(state: Session, event: WriterOpened, at: Moment) -> list[Ev
 
 
 def answer_owed(state: Session, event: ResponseEnded, at: Moment) -> list[Event]:
+    if event.session_over:
+        return []
     if state.turns.deferred:
         return [created(state, CreateResponse(), answers=state.turns.deferred[0])]
-    if not state.turns.owed or event.reason in ("session_closed", "turn_detected"):
+    if not state.turns.owed or event.reason == "turn_detected":
         return []  # a user who breaks in is answered once he has finished
     return [created(state, CreateResponse())]
 

@@ -119,3 +119,5 @@ class ResponseEnded(Event, frozen=True, kw_only=True):
     reason: str | None = None
     message: str | None = None
     usage: Usage = Usage()
+    session_over: bool = False
+    """The session ends right behind it, and for the same reason: no other answer begins."""

@@ -175,6 +175,7 @@ def ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Sho
     shown: list[tuple[type[f.Frame], f.Json]] = []
     if event.outcome == "failed" and event.reason not in (None, "session_closed"):
         shown += failed(event.reason, event.message or "the answer failed")
+        view = replace(view, troubled=event.session_over)
     shown += _tail(view, answer, event)
     shown += _closing(view, answer, event, stored.at.mono_ns)
     playing = is_playing(answer.played) and event.outcome != "cancelled"

@@ -74,20 +74,15 @@ def config_refused(view: View, stored: Stored, event: v.ConfigRefused) -> tuple[
 
 
 def without_stage(view: View, stored: Stored, event: v.StageRefused | v.StageLost) -> tuple[View, Shown]:
-    """The session ends for want of its model: that is told before its answer ends as failed."""
+    """A lost voice detector detects no more. What the loss of the model means is told by what ends."""
     if event.stage == "voice":
-        return replace(view, abilities=replace(view.abilities, detects_voice=False)), []
-    if event.stage != "model" or view.phase == "closed":
-        return view, []
-    if isinstance(event, v.StageLost):
-        code, message = "stage_lost", "the model's process has ended"
-    else:
-        code, message = event.code, event.message
-    return replace(view, troubled=code), errors.failed(code, message)
+        view = replace(view, abilities=replace(view.abilities, detects_voice=False))
+    return view, []
 
 
 def failed(view: View, stored: Stored, event: v.SessionFailed) -> tuple[View, Shown]:
-    trouble = [] if view.troubled == event.code else errors.failed(event.code, event.message)
+    """With an answer under way its end has told what the trouble is (answering.ended)."""
+    trouble = () if view.troubled else errors.failed(event.code, event.message)
     view, closing = _ended(view, event.code)
     return view, [*trouble, closing]
 
