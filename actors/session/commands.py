@@ -233,10 +233,11 @@ class CancelResponse(Command, frozen=True, kw_only=True):
     """Stop the named response, or the one that is speaking.
 
     A cancel that names a response which is no longer speaking is refused, not applied to whatever is
-    speaking by now; without a name it means the current one.
+    speaking by now; without a name it means the current one. `if_any`: that there is none is no mistake.
     """
 
     response: ResponseId | None = None
+    if_any: bool = False
 
 
 class BargeIn(Command, frozen=True, kw_only=True):

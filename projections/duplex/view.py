@@ -60,8 +60,8 @@ class Answer(Struct, frozen=True, gc=False):
 
 
 class View(Struct, frozen=True, gc=False):
-    """One attachment's. `turn_state` is the protocol's word for who speaks; `troubled`: an error was told, and
-    the end of the session stands right behind it."""
+    """One attachment's. `turn_state` is the protocol's word for who speaks; `troubled`: that which ends the
+    session was told."""
 
     attachment: int
     session: SessionId = SessionId("")

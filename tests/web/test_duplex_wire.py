@@ -233,6 +233,19 @@ async def test_case_4_a_commit_is_told_before_the_answer_to_it(server: RunningSe
         assert frames[committed]["event"]["is_speech"] is True
 
 
+async def test_a_cancel_right_behind_a_commit_stops_the_answer_to_it(server: RunningServer) -> None:
+    """Also where the commit still waits for its audio to be read, and the cancel does not."""
+    async with wire(server, DUPLEX) as client:
+        await open_session(client)
+        await client.append(SPEECH * 60)
+        await client.send({"type": "input.commit"})
+        await client.send({"type": "response.cancel"})
+        frames = await client.until("response.done")
+        assert not of("error", frames)
+        assert frames[-1]["response"]["status"] == "cancelled"
+        assert not of("response.output_audio.delta", frames)
+
+
 async def test_case_5_a_commit_of_nothing_is_one_error_and_no_answer(server: RunningServer) -> None:
     async with wire(server, DUPLEX) as client:
         await open_session(client, extra_body={"auto_response": True})

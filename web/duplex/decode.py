@@ -95,6 +95,12 @@ class DuplexDecoder:
         except RecursionError as error:
             raise nested_too_deeply() from error
 
+    def begins(self, frame: f.ClientFrame) -> bool:
+        if isinstance(frame, f.Commit):
+            respond = asking.commit(frame).respond
+            return self._config().auto_response if respond is None else respond
+        return isinstance(frame, f.ResponseCreate)
+
     def flush(self) -> list[Wish]:
         return [*self._collector.flush()]
 
