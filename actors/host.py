@@ -191,7 +191,15 @@ class SessionHost:
             calls_tools=model.calls_tools,
             confirms_config=model.confirms_config,
             response_options=model.response_options,
+            max_sessions=self._places(),
         )
+
+    def _places(self) -> int:
+        """How many sessions there is room for, here and at every stage."""
+        limits = [link.descriptor.max_sessions for link in self.links.values() if link.descriptor]
+        if self._admission.max_sessions is not None:
+            limits.append(self._admission.max_sessions)
+        return min(limits)
 
     def open(
         self, sink: Sink, config: Config, attach: commands.Attach, *, mode: str, principal: str | None
@@ -251,10 +259,7 @@ class SessionHost:
         return self._opening(session, None, state)
 
     def _check_room(self) -> None:
-        limits = [link.descriptor.max_sessions for link in self.links.values() if link.descriptor]
-        if self._admission.max_sessions is not None:
-            limits.append(self._admission.max_sessions)
-        if self.live >= (limit := min(limits)):
+        if self.live >= (limit := self._places()):
             raise CannotOpen("resource_exhausted", f"all {limit} conversations are taken; try again later")
 
     def _opening(

@@ -174,12 +174,16 @@ class Image(Struct, frozen=True):
 
 
 class OverlapHints(Struct, frozen=True, kw_only=True):
-    """What a client says of audio that it sends over an answer."""
+    """What a client says of audio that it sends over an answer.
+
+    `speech_started`: that its detector heard speech begin in it, or (False) that it began before.
+    """
 
     action: Literal["barge_in", "listen", "drop"] | None = None
     force_barge_in: bool = False
     force_listen: bool = False
     transcript: str = ""
+    speech_started: bool | None = None
 
 
 class AppendAudio(Command, frozen=True, kw_only=True):

@@ -47,7 +47,8 @@ def created(view: View, stored: Stored, event: v.ResponseCreated) -> tuple[View,
     played = Played(event.response, event.item, "audio" in event.modalities, view.config.playback)
     answer = Answer(event, played, view.output)
     state = "assistant_generating"
-    view = replace(view, speaking=answer, turn=event.fence.turn, turn_state=state)
+    left = tuple(item for item in view.deferred if item != event.answers)
+    view = replace(view, speaking=answer, turn=event.fence.turn, turn_state=state, deferred=left)
     message = items.item(v.Item(id=event.item, role="assistant"), "in_progress")
     placed = {"previous_item_id": event.previous, "item": message}
     return view, [
@@ -182,7 +183,9 @@ def ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Sho
     state = "assistant_playing" if playing else "idle"
     if view.turn_state != "assistant_generating":
         state = view.turn_state
-    return replace(view, speaking=None, ended=(*view.ended, answer), turn_state=state), shown
+    left = view.deferred if event.outcome in ("completed", "incomplete") else ()
+    ended = (*view.ended, answer)
+    return replace(view, speaking=None, ended=ended, turn_state=state, deferred=left), shown
 
 
 def _tail(view: View, answer: Answer, event: v.ResponseEnded) -> Shown:

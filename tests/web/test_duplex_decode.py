@@ -374,6 +374,8 @@ def test_how_loud_silence_is_a_session_may_say(said: float | None, speech: bool)
         ({"force_barge_in": True}, c.OverlapHints(force_barge_in=True)),
         ({"force_listen": True, "text": "yes"}, c.OverlapHints(force_listen=True, transcript="yes")),
         ({"transcript": "ok", "text": "yes"}, c.OverlapHints(transcript="ok")),
+        ({"vad": {"is_speech": True}}, None),
+        ({"vad": {"speech_started": False}}, c.OverlapHints(speech_started=False)),
     ],
 )
 def test_what_is_to_become_of_an_overlap(members: dict[str, Any], hints: c.OverlapHints | None) -> None:
