@@ -157,6 +157,7 @@ def _speak(answer: effects.Answer) -> contract.Speak:
         answer.max_output_tokens,
         answer.temperature,
         answer.modalities,
+        answer.speed,
     )
 
 

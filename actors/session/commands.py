@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from antiphon.events.ids import ItemId, Operation, ResponseId
 from antiphon.events.vocabulary import (
     Abilities,
+    AudioFormat,
     AudioSent,
     Config,
     Item,
@@ -231,6 +232,8 @@ class CreateResponse(Command, frozen=True, kw_only=True):
     in_history: bool = True
     voice: str | None = None
     temperature: float | None = None
+    speed: float | None = None
+    audio_format: AudioFormat | None = None
 
 
 class CancelResponse(Command, frozen=True, kw_only=True):

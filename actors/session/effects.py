@@ -110,6 +110,7 @@ class Answer(Effect, frozen=True):
     max_output_tokens: int | None
     temperature: float | None
     modalities: tuple[str, ...]
+    speed: float | None
 
 
 class CancelStage(Effect, frozen=True):
@@ -197,6 +198,7 @@ def _answer(state: Session) -> list[Effect]:
             max_output_tokens=active.max_output_tokens,
             temperature=config.temperature if active.temperature is None else active.temperature,
             modalities=active.modalities,
+            speed=active.speed,
         )
     ]
 

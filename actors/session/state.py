@@ -156,6 +156,7 @@ class Active(Struct, frozen=True, gc=False):
     """When the stage was asked, or last said something."""
     voice: str | None = None
     temperature: float | None = None
+    speed: float | None = None
     answers: ItemId | None = None
     calls: tuple[ItemId, ...] = ()
     started: bool = False

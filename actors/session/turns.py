@@ -44,7 +44,7 @@ from .commands import CreateResponse
 from .refusals import ActiveResponse, NothingSpoken, NothingToAnswer, OptionUnsupported
 from .state import Active, Ending, Session, Turns
 
-ONE_TIME = ("instructions", "max_output_tokens", "voice", "temperature")
+ONE_TIME = ("instructions", "max_output_tokens", "voice", "temperature", "speed")
 """What may be asked for one response only, if the stage can do that."""
 
 REMEMBERED = 7
@@ -172,6 +172,7 @@ def _begun(turns: Turns, event: ResponseCreated) -> Turns:
         event.max_output_tokens,
         voice=event.voice,
         temperature=event.temperature,
+        speed=event.speed,
         answers=event.answers,
     )
     left = tuple(one for one in turns.deferred if one != event.answers)

@@ -110,7 +110,10 @@ class EndTurn(Command, frozen=True, tag="end_turn"):
 
 
 class Speak(Command, frozen=True, tag="speak"):
-    """Answer `conversation`, whose last entry is the user's. `modalities` without "audio" needs no speech."""
+    """Answer `conversation`, whose last entry is the user's. `modalities` without "audio" needs no speech.
+
+    `speed`: how fast it is spoken, 1 being the voice's own pace; None: as that.
+    """
 
     fence: Fence
     operation: Operation
@@ -120,6 +123,7 @@ class Speak(Command, frozen=True, tag="speak"):
     max_output_tokens: int | None = None
     temperature: float | None = None
     modalities: tuple[str, ...] = ("audio",)
+    speed: float | None = None
 
 
 class Configure(Command, frozen=True, tag="configure"):

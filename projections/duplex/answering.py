@@ -28,6 +28,7 @@ from antiphon.projections.summary import of_response
 
 from . import frames as f
 from .errors import failed
+from .formats import Format
 from .view import Answer, Shown, View, moved
 
 SLICE = ms_to_samples(200)
@@ -45,7 +46,8 @@ def slices(samples: int, rate: int) -> list[int]:
 
 def created(view: View, stored: Stored, event: v.ResponseCreated) -> tuple[View, Shown]:
     played = Played(event.response, event.item, "audio" in event.modalities, view.config.playback)
-    answer = Answer(event, played, view.output)
+    own = event.audio_format
+    answer = Answer(event, played, view.output if own is None else Format(own.encoding, own.rate))
     state = "assistant_generating"
     left = tuple(item for item in view.deferred if item != event.answers)
     view = replace(view, speaking=answer, turn=event.fence.turn, turn_state=state, deferred=left)

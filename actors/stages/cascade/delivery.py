@@ -18,6 +18,9 @@ LONGEST_ANSWER = 50_000
 
 _FIRST, _LATER = 0, 1
 
+Pronounce = Callable[[str, float], bytes]
+"""From a clause, and how fast it is to be spoken (1: at the voice's own pace), to its PCM."""
+
 
 class Delivery:
     """Hands an answer over; after `stop` it says nothing more."""
@@ -28,11 +31,12 @@ class Delivery:
         stop: Stop,
         asked_at: float,
         emit: Emit,
-        pronounce: Callable[[str], bytes] | None,
+        pronounce: Pronounce | None,
         voice: Workers,
     ) -> None:
         self._command, self._stop, self._asked_at, self._emit = command, stop, asked_at, emit
         self._pronounce = pronounce if "audio" in command.modalities else None
+        self._speed = command.speed or 1.0
         self._voice = voice
         self._clauses = Clauses()
         self._room = LONGEST_ANSWER
@@ -84,7 +88,7 @@ class Delivery:
         if self._stop.is_set or self._pronounce is None:
             return
         try:
-            pcm = self._pronounce(text.strip()) if is_audible(text) else b""
+            pcm = self._pronounce(text.strip(), self._speed) if is_audible(text) else b""
         except Exception:
             self._say(Failed("engine_error", "the voice failed"), last=True)
             self._stop.set()

@@ -394,8 +394,17 @@ def test_a_model_in_units_that_reads_is_asked_about_a_text_and_given_no_unit_mea
     assert talk.unit.until == 24_000
 
 
+ONE_TIME = {
+    "instructions": "whisper",
+    "voice": "alba",
+    "temperature": 0.1,
+    "max_output_tokens": 7,
+    "speed": 0.5,
+}
+
+
 def test_case_32_options_of_one_response_never_reach_the_next() -> None:
-    talk = Asked()
+    talk = Asked(response_options=tuple(ONE_TIME))
     ends = {
         "done": talk.finish,
         "cancelled": lambda: talk.do(c.CancelResponse()),
@@ -407,30 +416,22 @@ def test_case_32_options_of_one_response_never_reach_the_next() -> None:
         ),
     }  # fmt: skip
     for end in ends.values():
-        options = {"instructions": "whisper", "voice": "alba", "temperature": 0.1, "max_output_tokens": 7}
-        talk.do(message("one"), c.CreateResponse(**options))  # type: ignore[arg-type]
+        talk.do(message("one"), c.CreateResponse(**ONE_TIME))  # type: ignore[arg-type]
         [asked] = [effect for effect in talk.effects if isinstance(effect, e.Answer)]
-        assert (asked.instructions, asked.voice, asked.temperature, asked.max_output_tokens) == tuple(
-            options.values()
-        )
+        assert {name: getattr(asked, name) for name in ONE_TIME} == ONE_TIME
         end()
         talk.do(message("two"), c.CreateResponse())
         [asked] = [effect for effect in talk.effects if isinstance(effect, e.Answer)]
-        assert (asked.instructions, asked.voice, asked.temperature, asked.max_output_tokens) == (
-            "",
-            "",
-            None,
-            None,
-        )
+        assert {getattr(asked, name) for name in ONE_TIME} == {"", None}
         talk.finish()
     assert talk.state.config == ASKED
 
 
-@pytest.mark.parametrize("option", ["instructions", "voice", "temperature", "max_output_tokens"])
+@pytest.mark.parametrize("option", ONE_TIME)
 def test_options_that_the_stage_cannot_change_for_one_response_are_refused_by_name(option: str) -> None:
     talk = Asked(response_options=())
     talk.do(message("hello"))
-    value: Any = {"temperature": 0.5, "max_output_tokens": 5}.get(option, "x")
+    value: Any = ONE_TIME[option]
     refusal = talk.refuses(c.CreateResponse(**{option: value}))
     assert type(refusal) is OptionUnsupported
     assert refusal.parameter == f"response.{option}"
