@@ -207,12 +207,15 @@ class CommitInput(Command, frozen=True, kw_only=True):
     """Make the uncommitted audio the user's item.
 
     `respond`: whether to answer it; None: as the session is configured. `speech=False`: nothing was said.
-    `any_length`: audio that was given to the stage already, or less than 100 ms, may be committed.
+    `any_length`: audio that was given to the stage already, or less than 100 ms, may be committed. `final`
+    False: the user goes on, and nobody answers yet. `item`: what the item is to be called.
     """
 
     respond: bool | None = None
     speech: bool | None = None
     any_length: bool = False
+    final: bool = True
+    item: ItemId | None = None
 
 
 class ClearInput(Command, frozen=True, kw_only=True):

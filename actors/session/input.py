@@ -64,7 +64,7 @@ def transcribe(state: Session, event: InputCommitted, at: Moment) -> list[Event]
         return []
     if state.abilities.hears == "continuously":
         ending = UnitSubmitted(work="turn", fence=state.fence, item=event.item)
-        return [] if state.abilities.unit_ms else [ending]
+        return [] if state.abilities.unit_ms or not event.final else [ending]
     if not state.abilities.transcribes:
         return []
     found = next((r for r in state.input.recognitions if r.item == event.item), None)

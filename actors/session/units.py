@@ -202,10 +202,10 @@ def _committed(state: Session, event: InputCommitted) -> Units:
     if event.outcome in NOT_HEARD:
         return replace(_dropped(units, until), images=()) if state.streams else units
     due = event.outcome == "asked"
-    if state.streams and not due:
+    if state.streams and event.final and not due:
         return units
     if until <= units.given:  # all of it has been given: the model is only to go on
-        return replace(units, awaiting=due, silences=0)
+        return replace(units, awaiting=due, silences=0) if event.final else units
     item = Held(event.item, event.from_sample, until, due, event.client_event)
     return replace(units, held=(*units.held, item))
 

@@ -87,6 +87,8 @@ class InputCommitted(Event, frozen=True, kw_only=True):
     outcome: CommitOutcome = "kept"
     client_event: str | None = None
     """Where the commit may still fail: the stage has not been given all of the item."""
+    final: bool = True
+    """False: the user's turn goes on behind it."""
 
 
 class InputTranscribed(Event, frozen=True, kw_only=True):

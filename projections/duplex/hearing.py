@@ -103,6 +103,7 @@ def _committed_event(view: View, event: v.InputCommitted) -> f.Json:
                 "realtime_item_id": event.item,
                 "is_speech": True,
                 "no_response": outcome == "kept" and event.by == "client",
+                **({} if event.final else {"final": False}),
             }
 
 

@@ -69,6 +69,14 @@ SIMPLE: list[tuple[dict[str, Any], Any]] = [
         c.CommitInput(respond=False, speech=False, any_length=True),
     ),
     (
+        {"type": "input_audio_buffer.commit", "final": False},
+        c.CommitInput(any_length=True, final=False),
+    ),
+    (
+        {"type": "input.commit", "final": False},
+        c.CommitInput(respond=False, any_length=True, final=False),
+    ),
+    (
         {"type": "input_audio_buffer.commit", "response_create": True},
         c.CommitInput(respond=True, any_length=True),
     ),
@@ -211,6 +219,7 @@ UNREADABLE: list[tuple[str, dict[str, Any] | str, str, str | None]] = [
     ("tools for one answer", {"type": "response.create", "response": {"tools": []}}, "unsupported_native_response_options", "response.tools"),
     ("a song", {"type": "response.create", "response": {"modalities": ["song"]}}, "unsupported_response_modality", "response.output_modalities"),
     ("an unknown format for one answer", {"type": "response.create", "response": {"output_audio_format": "opus"}}, "unsupported_audio_format", "response.output_audio_format"),
+    ("an answer in mid-turn", {"type": "input.commit", "final": False, "create_response": True}, "bad_event", "final"),
     ("too fast", {"type": "response.create", "response": {"speed": 9}}, "bad_event", "response.speed"),
     ("an endless answer of no tokens", {"type": "response.create", "response": {"max_tokens": 0}}, "bad_event", "response.max_output_tokens"),
     ("metadata of numbers", {"type": "response.create", "response": {"metadata": {"n": 1}}}, "bad_event", "response.metadata[...]"),
@@ -434,7 +443,7 @@ def test_what_is_spoken_in_an_item_is_audio_and_a_commit_and_what_is_beside_it_c
     picture, audio, commit = read(create({"id": "a", "role": "user", "content": content}))
     assert (picture.item.id, len(picture.images)) == ("a_image", 1)
     assert len(audio.pcm) == 4_000
-    assert commit == c.CommitInput(respond=False, any_length=True)
+    assert commit == c.CommitInput(respond=False, any_length=True, item=ItemId("a"))
 
 
 @pytest.mark.parametrize(

@@ -97,8 +97,10 @@ class DuplexDecoder:
 
     def begins(self, frame: f.ClientFrame) -> bool:
         if isinstance(frame, f.Commit):
-            respond = asking.commit(frame).respond
-            return self._config().auto_response if respond is None else respond
+            respond = frame.create_response if frame.response_create is None else frame.response_create
+            if respond is None:
+                respond = isinstance(frame, f.InputCommit) or self._config().auto_response
+            return respond and frame.final
         return isinstance(frame, f.ResponseCreate)
 
     def flush(self) -> list[Wish]:

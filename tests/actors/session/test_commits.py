@@ -17,6 +17,7 @@ from antiphon.actors.session.refusals import (
 )
 from antiphon.events.ids import ItemId
 from antiphon.events.vocabulary import (
+    CommandRefused,
     InputCommitted,
     ModelListened,
     ResponseCreated,
@@ -27,7 +28,7 @@ from antiphon.events.vocabulary import (
 )
 
 from .duplex import ASKED, Asked, InUnits, message
-from .given import SILENCE, Talk, names, only
+from .given import SILENCE, Talk, names, only, pcm
 
 
 def outcome(events: list[Any]) -> str:
@@ -447,3 +448,43 @@ def test_options_of_the_answer_to_a_deferred_item_are_those_of_the_session() -> 
     talk.finish()
     assert talk.active.instructions is None
     assert [ended.outcome for ended in talk.all(ResponseEnded)] == ["completed"]
+
+
+def test_a_commit_that_is_not_final_makes_an_item_and_nobody_answers() -> None:
+    talk = Asked(auto=True)
+    talk.talk_for(1_000)
+    talk.commit(final=False)
+    talk.understand("It was in May,")
+    assert talk.state.turns.active is None
+    talk.talk_for(1_000)
+    talk.commit()
+    talk.understand("and it rained.")
+    assert talk.conversation == [("user", "It was in May,"), ("user", "and it rained.")]
+    assert talk.active
+
+
+def test_over_an_answer_what_is_not_final_is_neither_deferred_nor_a_mere_word() -> None:
+    for ms in (300, 1_400):
+        talk = Asked().speaking()
+        talk.talk_for(ms)
+        [committed] = only(InputCommitted, talk.commit(final=False))
+        assert committed.outcome == "kept"
+
+
+def test_a_model_that_hears_pieces_is_told_of_the_end_of_a_turn_and_of_no_other_commit() -> None:
+    talk = Talk(hears="continuously", detection=None)
+    for final, told in ((False, ["InputCommitted"]), (True, ["InputCommitted", "UnitSubmitted"])):
+        talk.do(c.AppendAudio(pcm=pcm(500)))
+        assert names(talk.do(c.CommitInput(final=final))) == told
+
+
+def test_a_commit_may_name_its_item_once() -> None:
+    talk = Asked()
+    talk.talk_for(500)
+    [committed] = only(InputCommitted, talk.commit(item=ItemId("mine")))
+    assert committed.item == talk.state.last_item == "mine"
+    talk.talk_for(500)
+    happened = talk.commit(item=ItemId("mine"), client_event="again")
+    [refused] = only(CommandRefused, happened)
+    assert (refused.code, refused.client_event, refused.attachment) == ("item_exists", "again", 1)
+    assert talk.refuses(c.CommitInput(any_length=True)).code == NothingToCommit.code
