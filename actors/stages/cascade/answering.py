@@ -118,5 +118,7 @@ class Answering:
             messages=prompt(command.conversation, command.instructions, self._writer.room),
             max_tokens=command.max_output_tokens,
             temperature=command.temperature,
+            tools=command.tools,
+            tool_choice=command.tool_choice,
         )
         delivery.finish(self._writer.write(request, delivery.take, stop))

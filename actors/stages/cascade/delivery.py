@@ -11,7 +11,7 @@ from collections.abc import Callable
 from antiphon.actors.stages.cascade.policy import NOTHING_TO_SAY, Clauses, is_audible, spoken
 from antiphon.actors.stages.cascade.workers import Workers
 from antiphon.actors.stages.cascade.writing import Stop, Written
-from antiphon.actors.stages.contract import Body, Emit, Failed, Finished, Measured, Said, Speak
+from antiphon.actors.stages.contract import Body, Called, Emit, Failed, Finished, Measured, Said, Speak
 
 LONGEST_ANSWER = 50_000
 """Characters: an hour of speech. A chat server that goes on and on is listened to for no longer."""
@@ -98,8 +98,10 @@ class Delivery:
             self._first_audio_ms = self._elapsed_ms()
 
     def _close(self, written: Written) -> None:
-        if self._pronounce is not None and self._first_audio_ms is None:
+        if self._pronounce is not None and self._first_audio_ms is None and not written.calls:
             self._speak(NOTHING_TO_SAY)
+        for call in written.calls:
+            self._say(Called(call.call_id, call.name, call.arguments))
         for name, value in (
             ("first_token_ms", self._first_token_ms),
             ("first_audio_ms", self._first_audio_ms),

@@ -103,7 +103,7 @@ class Llama:
     ) -> Written:
         answer = _Answer(take)
         asked = {
-            "messages": [{"role": turn.role, "content": turn.text} for turn in messages],
+            "messages": [_message(turn) for turn in messages if turn.text],
             "stream": True,
             "id_slot": slot,
             "cache_prompt": True,
@@ -119,6 +119,13 @@ class Llama:
         if answer.error:
             raise WritingFailed("engine_error", f"the language model failed: {answer.error}")
         return answer.written
+
+
+def _message(turn: Turn) -> dict[str, str]:
+    """The model calls no functions: what one of the client's said is told to it."""
+    if turn.role == "tool":
+        return {"role": "system", "content": f"{turn.name}: {turn.text}"}
+    return {"role": turn.role, "content": turn.text}
 
 
 class _Answer:

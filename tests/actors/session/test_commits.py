@@ -28,7 +28,7 @@ from antiphon.events.vocabulary import (
 )
 
 from .duplex import ASKED, Asked, InUnits, message
-from .given import SILENCE, Talk, names, only, pcm
+from .given import SILENCE, Talk, names, only, pcm, spoken
 
 
 def outcome(events: list[Any]) -> str:
@@ -227,16 +227,16 @@ def test_deferred_items_are_answered_one_by_one_each_with_what_was_said_until_th
     talk.do(c.AcknowledgePlayback(heard_ms=2_000))
     talk.finish()
     [asked] = [effect for effect in talk.effects if isinstance(effect, e.Answer)]
-    assert asked.conversation == (
+    assert spoken(asked.conversation) == [
         ("user", "hello"),
         ("assistant", "First answer. "),
         ("user", "second question"),
-    )
+    ]
     talk.say("Second answer.", 500)
     talk.do(c.AcknowledgePlayback(heard_ms=500, response=talk.active.response))
     talk.finish()
     [asked] = [effect for effect in talk.effects if isinstance(effect, e.Answer)]
-    assert [text for _, text in asked.conversation] == [
+    assert [line.text for line in asked.conversation] == [
         "hello",
         "First answer. ",
         "second question",

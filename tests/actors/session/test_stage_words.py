@@ -24,7 +24,7 @@ from antiphon.events.vocabulary import (
     UnitSubmitted,
 )
 
-from .given import SILENCE, Talk, ms_of, names, only, pcm
+from .given import SILENCE, Talk, ms_of, names, only, pcm, spoken
 
 
 def asked(**how: object) -> Talk:
@@ -99,7 +99,7 @@ def test_the_model_is_asked_as_soon_as_the_last_word_of_the_user_is_understood()
     talk.hear(700, SILENCE)
     assert "UnitSubmitted" in names(talk.understand("hello"))
     [speak] = [effect for effect in talk.effects if type(effect).__name__ == "Answer"]
-    assert speak.conversation == (("user", "hello"),)  # type: ignore[attr-defined]
+    assert spoken(speak.conversation) == [("user", "hello")]  # type: ignore[attr-defined]
 
 
 def test_the_loss_of_the_model_stage_fails_the_session_and_ends_its_answer_first() -> None:
