@@ -1,4 +1,5 @@
-"""Everything that may be asked of a session, in the imperative. Clients, stages and timers all come this way.
+"""Everything that may be asked of a session, in the imperative. Clients, stages and timers all come this way;
+what stages say stands in saying.py.
 
 `client_event` is the client's own id of the frame that asked, echoed in a refusal. Where a frame asks for
 several things, `part` counts all but the last of them.
@@ -8,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
-from antiphon.events.ids import ItemId, Operation, ResponseId
+from antiphon.events.ids import ItemId, ResponseId
 from antiphon.events.vocabulary import (
     Abilities,
     AudioFormat,
@@ -23,21 +24,50 @@ from antiphon.events.vocabulary import (
     TurnDetection,
 )
 
-StageRole = Literal["voice", "model"]
+from .saying import (
+    Command as Command,
+)
+from .saying import (
+    RecordCall as RecordCall,
+)
+from .saying import (
+    RecordConsumed as RecordConsumed,
+)
+from .saying import (
+    RecordFailure as RecordFailure,
+)
+from .saying import (
+    RecordFinish as RecordFinish,
+)
+from .saying import (
+    RecordHeard as RecordHeard,
+)
+from .saying import (
+    RecordMeasure as RecordMeasure,
+)
+from .saying import (
+    RecordRoute as RecordRoute,
+)
+from .saying import (
+    RecordScores as RecordScores,
+)
+from .saying import (
+    RecordSpeech as RecordSpeech,
+)
+from .saying import (
+    RecordStage as RecordStage,
+)
+from .saying import (
+    RecordTurnEnd as RecordTurnEnd,
+)
+from .saying import (
+    StageRole as StageRole,
+)
+from .saying import (
+    StageWord as StageWord,
+)
+
 TimerName = Literal["silence", "playout", "stage", "continuation", "lease"]
-
-
-class Command(Struct, frozen=True, kw_only=True, gc=False):
-    """Something that may be asked."""
-
-    client_event: str | None = None
-    part: int | None = None
-
-    @property
-    def accepted_as(self) -> str | None:
-        """The name by which it is known that this was taken in; None: nobody will ask."""
-        event = self.client_event
-        return event if event is None or self.part is None else f"{event}#{self.part}"
 
 
 # --- the life of the session ------------------------------------------------------------------------------
@@ -84,7 +114,7 @@ class Configure(Command, frozen=True, kw_only=True):
     tools: tuple[dict[str, Any], ...] | UnsetType = UNSET
     tool_choice: Any = UNSET
     engine: dict[str, Any] | UnsetType = UNSET
-    echo: dict[str, Any] = {}
+    echo: dict[str, Any] = field(default_factory=dict)
 
 
 class CloseSession(Command, frozen=True, kw_only=True):
@@ -274,7 +304,7 @@ class SignalTurn(Command, frozen=True, kw_only=True):
     """How a client sees the turn; passed on, never obeyed."""
 
     event: str
-    payload: dict[str, Any] = {}
+    payload: dict[str, Any] = field(default_factory=dict)
 
 
 class AcknowledgeEvents(Command, frozen=True, kw_only=True):
@@ -321,98 +351,3 @@ class RemoveItem(Command, frozen=True, kw_only=True):
     """Take an item out of the conversation."""
 
     item: ItemId
-
-
-# --- what stages say --------------------------------------------------------------------------------------
-
-
-class RecordStage(Command, frozen=True, kw_only=True):
-    """A stage took the session in, would not, let it go, or died."""
-
-    stage: StageRole
-    what: Literal["opened", "refused", "released", "lost", "configured", "config_refused"]
-    engine: str = ""
-    code: str = ""
-    message: str = ""
-    retryable: bool = False
-    generation: int = 0
-    """Of which configuration it speaks."""
-
-
-class RecordScores(Command, frozen=True, kw_only=True):
-    """Speech probabilities of the windows that end at `until_sample`."""
-
-    until_sample: int
-    window: int
-    permille: tuple[int, ...]
-
-
-class StageWord(Command, frozen=True, kw_only=True):
-    """Base of what the model stage says of an operation. `epoch` is the one it was asked in."""
-
-    operation: Operation
-    index: int
-    epoch: int
-    last: bool
-
-
-class RecordHeard(StageWord, frozen=True, kw_only=True):
-    """The recogniser understood `text`."""
-
-    text: str
-
-
-class RecordRoute(StageWord, frozen=True, kw_only=True):
-    """The stage says who answers."""
-
-    route: str
-
-
-class RecordSpeech(StageWord, frozen=True, kw_only=True):
-    """The stage said `text`, and `pcm` is its audio (24 kHz mono pcm16)."""
-
-    text: str
-    pcm: bytes
-
-
-class RecordConsumed(StageWord, frozen=True, kw_only=True):
-    """A piece of input was heard and nothing is said of it."""
-
-    reason: str = "model_listen"
-
-
-class RecordTurnEnd(StageWord, frozen=True, kw_only=True):
-    """The model ended its turn."""
-
-
-class RecordCall(StageWord, frozen=True, kw_only=True):
-    """The model calls a function of the client's."""
-
-    call_id: str
-    name: str
-    arguments: str
-
-
-class RecordMeasure(StageWord, frozen=True, kw_only=True):
-    """The stage measured itself."""
-
-    name: str
-    value_ms: int
-    each_us: tuple[int, ...] = ()
-
-
-class RecordFinish(StageWord, frozen=True, kw_only=True):
-    """The answer is complete, or cut at its token limit."""
-
-    why: Literal["done", "length"]
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-
-
-class RecordFailure(StageWord, frozen=True, kw_only=True):
-    """The stage did not do as asked."""
-
-    code: str
-    message: str
-    retryable: bool = False
