@@ -43,7 +43,7 @@ from .session_actor import (
     Stop,
     TimerDue,
 )
-from .session_loop import Opening
+from .session_loop import Opening, Watch
 from .stages import descriptor as descriptors
 from .stages.contract import Acknowledge, Close, Descriptor, Open, StageCommand, StageMessage
 
@@ -134,7 +134,10 @@ class SessionHost:
         sockets: Mapping[str, str],
         identity: Identity,
         admission: Admission = Admission(),
+        watching: Callable[[], Watch] | None = None,
     ) -> None:
+        """`watching` makes a session's watch."""
+        self._watching = watching
         self._log, self._identity, self._admission = store, identity, admission
         self._loop = asyncio.get_running_loop()
         self._system = ActorSystem("simpleSystemBase", logDefs=False, transientUnique=True)
@@ -266,7 +269,8 @@ class SessionHost:
         self, session: SessionId, asked: commands.OpenSession | None, folded: Session | None = None
     ) -> Opening:
         identity = self._identity
-        return Opening(session, self._log, self, identity.owner, identity.writer(), asked, folded)
+        watch = None if self._watching is None else self._watching()
+        return Opening(session, self._log, self, identity.owner, identity.writer(), asked, folded, watch)
 
     def _host(self, opening: Opening, sink: Sink, asked: commands.Attach | commands.Resume) -> Hosted:
         hosted = Hosted(self, opening.session, self._system.createActor(SessionActor))
