@@ -34,6 +34,9 @@ from .commands import CommitInput
 from .refusals import Backpressure, CommitAborted, ItemExists, NothingToCommit
 from .state import LONGEST_UTTERANCE, Session
 
+NOT_SAID = ("silence", "acknowledgement")
+"""Outcomes that make no item of the conversation."""
+
 SHORTEST_COMMIT = ms_to_samples(100)
 
 
@@ -57,6 +60,7 @@ def commit_input(state: Session, command: CommitInput, at: Moment) -> list[Event
         outcome=outcome,
         client_event=command.client_event if state.abilities.unit_ms else None,
         final=command.final,
+        turn=_turn(state, outcome),
     )
     return [committed, ModelListened(reason="silence_or_noise")] if outcome == "silence" else [committed]
 
@@ -71,6 +75,16 @@ def _taken(state: Session, command: CommitInput) -> list[Event]:
         client_event=command.client_event,
     )
     return [refused, InputCleared(until_sample=Samples(state.buffer.appended))]
+
+
+def _turn(state: Session, outcome: CommitOutcome) -> int | None:
+    """That of the answer to it: where input streams it was fixed with its first word, else those that wait
+    already are answered before."""
+    if outcome in NOT_SAID:
+        return None
+    if state.streams:
+        return state.buffer.turn or state.fence.turn + 1
+    return state.fence.turn + 1 + len(state.turns.deferred)
 
 
 def _check(state: Session, command: CommitInput) -> None:
@@ -111,5 +125,6 @@ def commit_speech(state: Session, event: SpeechStopped, at: Moment) -> list[Even
             until_sample=event.until_sample,
             by="voice",
             previous=state.last_item,
+            turn=_turn(state, "kept"),
         )
     ]

@@ -49,8 +49,7 @@ def created(view: View, stored: Stored, event: v.ResponseCreated) -> tuple[View,
     own = event.audio_format
     answer = Answer(event, played, view.output if own is None else Format(own.encoding, own.rate))
     state = "assistant_generating"
-    left = tuple(item for item in view.deferred if item != event.answers)
-    view = replace(view, speaking=answer, turn=event.fence.turn, turn_state=state, deferred=left)
+    view = replace(view, speaking=answer, turn=event.fence.turn, turn_state=state)
     message = items.item(v.Item(id=event.item, role="assistant"), "in_progress")
     placed = {"previous_item_id": event.previous, "item": message}
     return view, [
@@ -185,9 +184,7 @@ def ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Sho
     state = "assistant_playing" if playing else "idle"
     if view.turn_state != "assistant_generating":
         state = view.turn_state
-    left = view.deferred if event.outcome in ("completed", "incomplete") else ()
-    ended = (*view.ended, answer)
-    return replace(view, speaking=None, ended=ended, turn_state=state, deferred=left), shown
+    return replace(view, speaking=None, ended=(*view.ended, answer), turn_state=state), shown
 
 
 def _tail(view: View, answer: Answer, event: v.ResponseEnded) -> Shown:

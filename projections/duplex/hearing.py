@@ -63,8 +63,6 @@ def committed(view: View, stored: Stored, event: v.InputCommitted) -> tuple[View
     }
     if event.outcome in ("acknowledgement", "silence"):
         return view, [(f.Committed, members)]
-    if event.outcome == "deferred":
-        view = replace(view, deferred=(*view.deferred, event.item))
     seconds = round((event.until_sample - event.from_sample) / SAMPLE_RATE, 3)
     spoken = items.item(v.Item(id=event.item, role="user", content=(v.Part(kind="input_audio"),)))
     placed = {"previous_item_id": event.previous, "item": spoken}
@@ -82,7 +80,7 @@ def _committed_event(view: View, event: v.InputCommitted) -> f.Json:
     raw: f.Json = {
         "type": "input.committed",
         "session_id": view.session,
-        "turn_id": _turn_of(view, event),
+        "turn_id": view.turn if event.turn is None else event.turn,
         "epoch": view.epoch,
         "native_audio": view.abilities.hears == "continuously",
         "by": event.by,
@@ -107,14 +105,6 @@ def _committed_event(view: View, event: v.InputCommitted) -> f.Json:
             }
 
 
-def _turn_of(view: View, event: v.InputCommitted) -> int:
-    """That of the answer to it, if it gets one: those that wait already are answered first."""
-    heard_now = view.speaking is not None and view.abilities.hears == "continuously"
-    if event.outcome in ("acknowledgement", "silence") or (heard_now and event.outcome != "deferred"):
-        return view.turn
-    return view.turn + 1 + len(view.deferred)
-
-
 def transcribed(view: View, stored: Stored, event: v.InputTranscribed) -> tuple[View, Shown]:
     """Whatever was understood is told; that nothing was, only to a client that asked for transcripts."""
     seconds = dict(view.spoken_s).get(event.item, 0.0)
@@ -132,7 +122,7 @@ def transcribed(view: View, stored: Stored, event: v.InputTranscribed) -> tuple[
 
 def cleared(view: View, stored: Stored, event: v.InputCleared) -> tuple[View, Shown]:
     state = "idle" if view.turn_state in ("user_speaking", "user_committed") else view.turn_state
-    return replace(view, turn_state=state, deferred=()), [(f.Cleared, {})]
+    return replace(view, turn_state=state), [(f.Cleared, {})]
 
 
 # --- items ------------------------------------------------------------------------------------------------
@@ -144,6 +134,5 @@ def item_added(view: View, stored: Stored, event: v.ItemAdded) -> tuple[View, Sh
 
 
 def item_removed(view: View, stored: Stored, event: v.ItemRemoved) -> tuple[View, Shown]:
-    view = replace(view, deferred=tuple(item for item in view.deferred if item != event.item))
     raw = {"type": "conversation.item.deleted", "session_id": view.session, "item_id": event.item}
     return view, [(f.ItemDeleted, {"item_id": event.item, "event": raw})]

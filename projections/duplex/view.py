@@ -80,8 +80,6 @@ class View(Struct, frozen=True, gc=False):
     request: int | None = None
     troubled: bool = False
     speaking: Answer | None = None
-    deferred: tuple[ItemId, ...] = ()
-    """Committed items that wait for the answer under way to end."""
     ended: tuple[Answer, ...] = ()
     measures: Measures | None = None
     """How long answers take, where the client wants to know."""

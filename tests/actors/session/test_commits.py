@@ -488,3 +488,72 @@ def test_a_commit_may_name_its_item_once() -> None:
     [refused] = only(CommandRefused, happened)
     assert (refused.code, refused.client_event, refused.attachment) == ("item_exists", "again", 1)
     assert talk.refuses(c.CommitInput(any_length=True)).code == NothingToCommit.code
+
+
+# --- the turn of the answer to come -----------------------------------------------------------------------
+
+
+def turn_of(happened: list[Any]) -> int | None:
+    [committed] = only(InputCommitted, happened)
+    return committed.turn
+
+
+def over_an_answer() -> InUnits:
+    """A stream in which the model says something by itself, and the user a word over it."""
+    talk = InUnits()
+    talk.talk_for(1_000)
+    assert turn_of(talk.commit()) == 1
+    talk.model_says("one ", last=False)
+    assert talk.state.fence.turn == 1
+    talk.talk_for(200)
+    return talk
+
+
+def test_the_first_word_over_an_answer_fixes_the_turn_that_a_later_commit_has() -> None:
+    talk = over_an_answer()
+    talk.model_ends_its_turn()
+    talk.model_says("two ", last=False)
+    assert talk.state.fence.turn == 2, "the model answers by itself before the commit"
+    talk.talk_for(200)
+    assert turn_of(talk.commit()) == 2
+    talk.talk_for(200)
+    assert turn_of(talk.commit()) == 3
+
+
+@pytest.mark.parametrize("how", ["cleared", "cancelled"])
+def test_what_is_thrown_away_gives_its_turn_up(how: str) -> None:
+    talk = over_an_answer()
+    talk.do(c.ClearInput() if how == "cleared" else c.CancelResponse())
+    if how == "cleared":
+        talk.model_ends_its_turn()
+        talk.model_says("two ", last=False)
+    else:
+        talk.talk_for(1_000)
+        talk.model_says("two ", last=False)
+        talk.do(c.ClearInput())
+    assert talk.state.fence.turn == 2
+    talk.talk_for(200)
+    assert turn_of(talk.commit()) == 3
+
+
+def test_silence_fixes_no_turn() -> None:
+    talk = InUnits()
+    talk.talk_for(1_000, speech=False)
+    talk.model_says("one ", last=False)
+    talk.talk_for(200)
+    assert turn_of(talk.commit()) == 2
+
+
+def test_a_model_that_is_asked_answers_in_the_turn_that_the_commit_names() -> None:
+    talk = Asked().speaking()
+    talk.talk_for(1_400)
+    named = [turn_of(talk.commit())]
+    talk.understand("second")
+    talk.talk_for(200)
+    talk.finish()
+    assert talk.active.fence.turn == named[0] == 2
+    talk.talk_for(1_400)
+    assert turn_of(talk.commit()) == 3, "it was begun before the deferred one was answered"
+    talk.understand("third")
+    talk.finish()
+    assert talk.active.fence.turn == 3
