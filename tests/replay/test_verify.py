@@ -12,12 +12,23 @@ from antiphon.events.ids import Seq
 from antiphon.events.memory import MemoryLog
 from antiphon.events.store import Expect
 from antiphon.events.vocabulary import ClientAttached, Event, FramesSent, SessionOpened, TextSpoken
+from antiphon.projections.realtime.projection import VERSION
 from antiphon.replay import sources
 from antiphon.replay.verify import Verdict, verify
 from tests.golden.corpus import GOLDEN
 
 CALL = sources.of_recording(GOLDEN / "0.2.0" / "scripted.antiphon.zip")
-EVENTS = list(CALL.log.read(CALL.session))
+
+
+def by_todays_version(stored: Stored) -> Stored:
+    """Whatever version made it: of these events the present one makes the same frames."""
+    event = stored.event
+    if isinstance(event, FramesSent):
+        return replace(stored, event=replace(event, projection=VERSION))
+    return stored
+
+
+EVENTS = [by_todays_version(stored) for stored in CALL.log.read(CALL.session)]
 
 Change = Callable[[Event], Event]
 
