@@ -24,48 +24,24 @@ from antiphon.events.vocabulary import (
     TurnDetection,
 )
 
+# isort: off
 from .saying import (
     Command as Command,
-)
-from .saying import (
     RecordCall as RecordCall,
-)
-from .saying import (
     RecordConsumed as RecordConsumed,
-)
-from .saying import (
     RecordFailure as RecordFailure,
-)
-from .saying import (
     RecordFinish as RecordFinish,
-)
-from .saying import (
     RecordHeard as RecordHeard,
-)
-from .saying import (
     RecordMeasure as RecordMeasure,
-)
-from .saying import (
     RecordRoute as RecordRoute,
-)
-from .saying import (
     RecordScores as RecordScores,
-)
-from .saying import (
     RecordSpeech as RecordSpeech,
-)
-from .saying import (
     RecordStage as RecordStage,
-)
-from .saying import (
     RecordTurnEnd as RecordTurnEnd,
-)
-from .saying import (
     StageRole as StageRole,
-)
-from .saying import (
     StageWord as StageWord,
 )
+# isort: on
 
 TimerName = Literal["silence", "playout", "stage", "continuation", "lease"]
 
