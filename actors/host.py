@@ -43,7 +43,7 @@ from .session_actor import (
     Stop,
     TimerDue,
 )
-from .session_loop import Opening
+from .session_loop import Opening, Watch
 from .stages import descriptor as descriptors
 from .stages.contract import Acknowledge, Close, Descriptor, Open, StageCommand, StageMessage
 
@@ -134,7 +134,10 @@ class SessionHost:
         sockets: Mapping[str, str],
         identity: Identity,
         admission: Admission = Admission(),
+        watching: Callable[[], Watch] | None = None,
     ) -> None:
+        """`watching` makes a session's watch."""
+        self._watching = watching
         self._log, self._identity, self._admission = store, identity, admission
         self._loop = asyncio.get_running_loop()
         self._system = ActorSystem("simpleSystemBase", logDefs=False, transientUnique=True)
@@ -191,7 +194,15 @@ class SessionHost:
             calls_tools=model.calls_tools,
             confirms_config=model.confirms_config,
             response_options=model.response_options,
+            max_sessions=self._places(),
         )
+
+    def _places(self) -> int:
+        """How many sessions there is room for, here and at every stage."""
+        limits = [link.descriptor.max_sessions for link in self.links.values() if link.descriptor]
+        if self._admission.max_sessions is not None:
+            limits.append(self._admission.max_sessions)
+        return min(limits)
 
     def open(
         self, sink: Sink, config: Config, attach: commands.Attach, *, mode: str, principal: str | None
@@ -251,17 +262,15 @@ class SessionHost:
         return self._opening(session, None, state)
 
     def _check_room(self) -> None:
-        limits = [link.descriptor.max_sessions for link in self.links.values() if link.descriptor]
-        if self._admission.max_sessions is not None:
-            limits.append(self._admission.max_sessions)
-        if self.live >= (limit := min(limits)):
+        if self.live >= (limit := self._places()):
             raise CannotOpen("resource_exhausted", f"all {limit} conversations are taken; try again later")
 
     def _opening(
         self, session: SessionId, asked: commands.OpenSession | None, folded: Session | None = None
     ) -> Opening:
         identity = self._identity
-        return Opening(session, self._log, self, identity.owner, identity.writer(), asked, folded)
+        watch = None if self._watching is None else self._watching()
+        return Opening(session, self._log, self, identity.owner, identity.writer(), asked, folded, watch)
 
     def _host(self, opening: Opening, sink: Sink, asked: commands.Attach | commands.Resume) -> Hosted:
         hosted = Hosted(self, opening.session, self._system.createActor(SessionActor))

@@ -7,13 +7,14 @@ Plain Python on one thread: the actor around it supplies messages and the guard.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
+from antiphon.events.envelope import Stored
 from antiphon.events.errors import Fenced, LogError, NoSuchSession, Sealed, TooLarge
 from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.store import Expect, Log
@@ -46,6 +47,10 @@ _OF_THE_ATTACHMENT = (
 )
 
 
+Watch = Callable[[Stored], None]
+"""Told of each event once it is in the log, in order. It must neither block nor raise."""
+
+
 class Opening(Struct, frozen=True):
     """What a session needs to begin. `open_session` is None where a log is to be recovered; `folded` is what
     is known of that log already."""
@@ -57,6 +62,7 @@ class Opening(Struct, frozen=True):
     writer: commands.OpenWriter
     open_session: commands.OpenSession | None = None
     folded: Session | None = None
+    watch: Watch | None = None
 
 
 class SessionLoop:
@@ -295,9 +301,11 @@ class SessionLoop:
             self._reopened = 0
         for sink in tuple(self._sinks.values()):
             sink.publish(published)
-        heard = None
+        heard, watch = None, self._opening.watch
         for one in published:
             event = one.stored.event
+            if watch is not None:
+                watch(one.stored)
             if type(event) is InputAppended and one.payload is not None:
                 heard = one.payload
                 self._keep(event.until_sample, heard)

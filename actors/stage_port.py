@@ -14,8 +14,13 @@ from antiphon.events.units import BYTES_PER_SAMPLE
 from antiphon.events.vocabulary import Config, InputAppended
 
 from .session import commands, effects
+from .session.history import Line
 from .session.state import Session
 from .stages import contract
+
+MOST_SEEN = 8
+LARGEST_SIGHT = 8 * 1024 * 1024
+"""Images that one question shows the model, and their bytes: the newest."""
 
 Send = Callable[[commands.StageRole, contract.StageCommand], None]
 
@@ -66,7 +71,7 @@ class StagePort:
                 pcm = self._audio(state, start, until)
                 self._send("model", contract.Listen(fence, operation, until, pcm, whole=True))
             case effects.Answer():
-                self._send("model", _speak(effect))
+                self._send("model", self._speak(state, effect))
             case effects.EndTurn(operation, fence):
                 self._send("model", contract.EndTurn(fence, operation))
             case effects.SubmitUnit():
@@ -94,6 +99,31 @@ class StagePort:
             images=tuple(self._image(state, seq) for seq in unit.images),
             final=unit.final,
             force_listen=unit.force_listen,
+        )
+
+    def _speak(self, state: Session, answer: effects.Answer) -> contract.Speak:
+        turns: list[contract.Turn] = []
+        seen, left = 0, LARGEST_SIGHT
+        for line in reversed(answer.conversation):
+            images: list[bytes] = []
+            for seq in reversed(line.images):
+                image = self._image(state, seq) if seen < MOST_SEEN and left > 0 else b""
+                seen, left = seen + 1, left - len(image)
+                if image and left >= 0:
+                    images.append(image)
+            turns.append(_turn(line, tuple(reversed(images))))
+        return contract.Speak(
+            answer.fence,
+            answer.operation,
+            tuple(reversed(turns)),
+            answer.instructions,
+            answer.voice,
+            answer.max_output_tokens,
+            answer.temperature,
+            answer.modalities,
+            answer.speed,
+            answer.tools,
+            answer.tool_choice,
         )
 
     def _image(self, state: Session, seq: Seq) -> bytes:
@@ -131,6 +161,19 @@ class StagePort:
             self._send(again.stage, listen)
 
 
+def _turn(line: Line, images: tuple[bytes, ...]) -> contract.Turn:
+    return contract.Turn(
+        role=line.role,
+        text=line.text,
+        images=images,
+        calls=tuple(
+            contract.Call(call.call_id or "", call.name or "", call.arguments or "") for call in line.calls
+        ),
+        call_id="" if line.call is None else line.call.call_id or "",
+        name="" if line.call is None else line.call.name or "",
+    )
+
+
 def stage_config(config: Config) -> dict[str, Any]:
     """What of a configuration is the stage's to know."""
     return {
@@ -144,20 +187,6 @@ def stage_config(config: Config) -> dict[str, Any]:
         "tool_choice": config.tool_choice,
         "engine": config.engine,
     }
-
-
-def _speak(answer: effects.Answer) -> contract.Speak:
-    turns = tuple(contract.Turn(role=role, text=text) for role, text in answer.conversation)  # type: ignore[arg-type]
-    return contract.Speak(
-        answer.fence,
-        answer.operation,
-        turns,
-        answer.instructions,
-        answer.voice,
-        answer.max_output_tokens,
-        answer.temperature,
-        answer.modalities,
-    )
 
 
 def as_command(stage: commands.StageRole, message: contract.StageMessage) -> commands.Command | None:

@@ -50,7 +50,7 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
 
     try:
         settings = load(config, flags=flags)
-        secured = tls.context(settings) is not None
+        tls.context(settings)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
@@ -60,8 +60,6 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     logs.configure(settings.log_level)
     if tls.key_is_exposed(settings):
         click.echo(f"antiphon: everybody on this machine can read {settings.tls_key}: chmod 600 it", err=True)
-    address = f"{'https' if secured else 'http'}://{settings.host}:{settings.port}/"
-    click.echo(f"antiphon: {address}  (stage: {settings.stage})", err=True)
     try:
         sys.exit(launch(_plan(settings)))
     except LaunchError as error:
@@ -95,7 +93,11 @@ def _with_model(settings: Settings, model: dict[str, str | None]) -> Settings:
         raise click.ClickException(
             "the embedded models are not installed: run `make setup`, or serve with --stage echo or --llm-url"
         )
-    chat = {name: stages["cascade"][name] for name in ("llm_url", "llm_model") if name in stages["cascade"]}
+    chat = {
+        name: stages["cascade"][name]
+        for name in ("llm_url", "llm_model", "llm_sees")
+        if name in stages["cascade"]
+    }
     click.echo("antiphon: without the embedded models there is no ear and no voice: text only", err=True)
     return msgspec.structs.replace(settings, stage="chat", stages={**stages, "chat": chat})
 

@@ -27,6 +27,8 @@ from antiphon.events.vocabulary import (
     ResponseEnded,
     StageMeasured,
 )
+from antiphon.projections.measures import Answer, Measures, Unspoken, step
+from antiphon.projections.summary import SessionClocks, of_session
 
 from .lines import type_of
 from .sound import heard_samples
@@ -60,8 +62,19 @@ class Spread(Struct, frozen=True):
         return cls(n, round(float(median), 1), round(float(ordered[-(-9 * n // 10) - 1]), 1))
 
 
+class OfLife(Struct, frozen=True, kw_only=True):
+    """How long the answers of one life of a session took."""
+
+    session: SessionId
+    life: int
+    clocks: SessionClocks
+
+
 class Stats(Struct, frozen=True, kw_only=True):
-    """Seconds of audio: `input` from users, `generated` by stages, `sent` to clients, `heard` by users."""
+    """Seconds of audio: `input` from users, `generated` by stages, `sent` to clients, `heard` by users.
+
+    `clocks`: how long answers took, on the stages' clocks and on the server's. `each`: the same life by life.
+    """
 
     lives: int
     events: int
@@ -76,6 +89,8 @@ class Stats(Struct, frozen=True, kw_only=True):
     interruptions: int
     first_audio: Spread | None
     stages: dict[str, Spread]
+    clocks: SessionClocks
+    each: tuple[OfLife, ...]
 
 
 class Counting:
@@ -90,6 +105,8 @@ class Counting:
         self._outcomes: Counter[str] = Counter()
         self._first_audio: list[float] = []
         self._stages: defaultdict[str, list[float]] = defaultdict(list)
+        self._measures: list[Measures] = []
+        self._each: list[OfLife] = []
 
     def add(self, session: SessionId, events: Iterable[Stored]) -> None:
         """Count one life. What the iterable raises is passed on; what came before counts."""
@@ -102,6 +119,10 @@ class Counting:
         finally:
             self._wall_ns += life.wall_ns
             self._first_audio += life.first_audio_ms
+            self._measures.append(life.measures)
+            self._each.append(
+                OfLife(session=session, life=life.state.incarnation, clocks=of_session(life.measures))
+            )
             for played in life.state.played:
                 self._samples["generated"] += played.generated
                 self._samples["sent"] += played.sent
@@ -129,6 +150,8 @@ class Counting:
             interruptions=self._interruptions,
             first_audio=Spread.of(self._first_audio),
             stages={name: spread for name, spread in spreads.items() if spread is not None},
+            clocks=of_session(_together(self._measures)),
+            each=tuple(self._each),
         )
 
     def _count(self, stored: Stored) -> None:
@@ -148,6 +171,22 @@ class Counting:
                 self._stages[measured].append(value)
 
 
+def _together(measured: Sequence[Measures]) -> Measures:
+    """Those of several lives as if they were one."""
+    answers: list[Answer] = []
+    first_token: list[int] = []
+    gaps: list[int] = []
+    recognise: list[int] = []
+    for one in measured:
+        answers += one.answers
+        first_token += one.unspoken.first_token_ms
+        gaps += one.unspoken.gaps_us
+        recognise += one.unspoken.recognise_ms
+    return Measures(
+        settled=tuple(answers), unspoken=Unspoken(tuple(first_token), tuple(gaps), tuple(recognise))
+    )
+
+
 def _stored_bytes(stored: Stored) -> int:
     """What the event fills in a log, without its frame."""
     encoded, _ = encode(Draft(stored.event, stored.at, None, stored.cause), 0)
@@ -159,6 +198,7 @@ class _Life:
 
     def __init__(self, session: SessionId) -> None:
         self.state = Session(session)
+        self.measures = Measures()
         self.first_audio_ms: list[float] = []
         self._began_wall_ns: int | None = None
         self._created_ns: dict[ResponseId, int] = {}
@@ -169,6 +209,7 @@ class _Life:
 
     def fold(self, stored: Stored) -> None:
         self.state = refold(self.state, stored)
+        self.measures = step(self.measures, stored)
         if self._began_wall_ns is None:
             self._began_wall_ns = stored.at.wall_ns
         match stored.event:

@@ -62,8 +62,8 @@ class Server:
             owner=f"antiphon {__version__}",
             projections=versions(),
         )
-        limits = settings.duplex_session
-        self.host = SessionHost(self.store, sockets, identity, limits.admission)
+        limits, watching = settings.duplex_session, self.metrics.timings.watch
+        self.host = SessionHost(self.store, sockets, identity, limits.admission, watching)
         self.disk = Disk(data, policy.min_free_bytes)
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
         self.realtime = RealtimeRoute(

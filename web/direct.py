@@ -10,7 +10,8 @@ a client has had its turn the others have theirs.
 
 What a socket has taken cannot be taken back, and left alone the kernel takes megabytes of a client that does
 not read: half a minute of an answer that nobody wants any more. So it is given little, and the rest waits in
-the outbox: of frames up to 14 KiB kernel and transport together hold less than 64 KiB.
+the outbox: of frames up to 14 KiB kernel and transport together hold less than 64 KiB. Audio deltas are no
+longer than that (projections/slices.py), unless a model says more than two minutes of audio at once.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 A large frame is read in a thread and holds its place. What comes meanwhile waits behind it, but for frames in
 a hurry (a cancel, a close), which wait for nobody. Audio behind the last frame that is not audio is thrown
-away by what voids it (a clear, a barge-in), the one being read included. So the session is asked the same
-as if reading took no time, only later; a cancel alone may be earlier.
+away by what voids it (a clear, a barge-in), the one being read included. An answer that begins with a frame
+which a cancel has overtaken is cancelled as soon as it begins, before anything of it can be said. So the
+session is asked the same as if reading took no time, only later; what is in a hurry alone may be earlier.
 
 What one large frame amounts to is asked in portions, and between them the loop has other turns.
 """
@@ -17,6 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import structlog
+from msgspec.structs import replace
+
+from antiphon.actors.session import commands as c
 
 from .realtime.undecodable import Undecodable
 from .wishes import Decoder, Wish, counted
@@ -43,12 +47,16 @@ async def read_aside(text: str, read: Callable[[str], T]) -> T:
 
 
 class Place:
-    """A frame that waits, or the text to read it from; and whether it counts no more, should it be audio."""
+    """A frame that waits, or the text to read it from.
 
-    __slots__ = ("frame", "size", "text", "void")
+    `void`: it counts no more, should it be audio. `stopped`: no answer is to begin with it.
+    """
+
+    __slots__ = ("frame", "size", "stopped", "text", "void")
 
     def __init__(self, text: str, frame: Any, size: int) -> None:
-        self.text, self.frame, self.size, self.void = text, frame, size, False
+        self.text, self.frame, self.size = text, frame, size
+        self.void = self.stopped = False
 
 
 class Intake:
@@ -99,7 +107,7 @@ class Intake:
             hurries = self._void() or hurries
         if hurries:
             for wish in decoder.at_once(frame):
-                self._ask(wish)
+                self._ask(self._stop(wish) if _stops(wish) else wish)
         else:
             self._enter(Place("", frame, size))
 
@@ -113,6 +121,14 @@ class Intake:
                 return False
             place.void = True
         return True
+
+    def _stop(self, wish: Wish) -> Wish:
+        """Stop what frames that wait would begin. Where one would, that nothing is said yet is no mistake."""
+        begins = False
+        for place in self.places:
+            place.stopped = True
+            begins = begins or (place.frame is not None and self._decoder.begins(place.frame))
+        return replace(wish, if_any=True) if begins and isinstance(wish, c.CancelResponse) else wish
 
     def _is_void(self, place: Place) -> bool:
         return place.void and type(place.frame) in self._decoder.audio
@@ -163,6 +179,8 @@ class Intake:
                 self._ask(wish)
         if self._is_void(place):
             self._decoder.forget()
+        if place.stopped and self._decoder.begins(place.frame):
+            self._ask(c.CancelResponse(if_any=True))
 
     async def settled(self) -> None:
         """Wait until nothing waits."""
@@ -173,3 +191,10 @@ class Intake:
         """Nothing is asked from here on."""
         if self._moving is not None:
             self._moving.cancel()
+
+
+def _stops(wish: Wish) -> bool:
+    """Whether it stops any answer, whatever that is called."""
+    if isinstance(wish, c.CancelResponse | c.ClearOutput):
+        return wish.response is None
+    return isinstance(wish, c.BargeIn | c.CancelInput)

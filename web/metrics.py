@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.metrics_core import HistogramMetricFamily
-from prometheus_client.registry import Collector
+
+from .durations import Durations
+from .timings import Timings
 
 FINE = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
-
-
-class Durations(Collector):
-    """A histogram of seconds for what happens with every frame: prometheus_client's costs several times that.
-
-    Observed in one thread at a time, read in any.
-    """
-
-    def __init__(self, name: str, documentation: str, bounds: tuple[float, ...]) -> None:
-        self._name, self._documentation, self._bounds = name, documentation, bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._sum = 0.0
-
-    def observe(self, seconds: float) -> None:
-        self._counts[bisect_left(self._bounds, seconds)] += 1
-        self._sum += seconds
-
-    def collect(self) -> Iterator[HistogramMetricFamily]:
-        bounds = [*map(str, self._bounds), "+Inf"]
-        buckets = list(zip(bounds, accumulate(self._counts), strict=True))
-        yield HistogramMetricFamily(self._name, self._documentation, buckets, self._sum)
 
 
 class Metrics:
@@ -56,6 +34,7 @@ class Metrics:
             "antiphon_log_append_seconds", "Duration of log writes", (0.00001, 0.00005, 0.0001, *FINE)
         )
         self.registry.register(self.append_seconds)
+        self.timings = Timings(self.registry)
         self.slow_writes = self._gauge("antiphon_log_slow_writes", "Log writes slower than 5 ms")
         self.backlog = self._gauge("antiphon_log_backlog", "Batches waiting for the log's writer thread")
         self.in_flight = self._gauge(

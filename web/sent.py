@@ -13,6 +13,9 @@ from antiphon.projections.base import Digest
 
 from .outbox import Letter
 
+REMEMBERED = 8
+"""Responses that more audio may still be sent of: the latest."""
+
 
 class Sent:
     """The digests roll from the attachment's first frame on; the rest is since the last report.
@@ -27,6 +30,11 @@ class Sent:
         self._until: dict[ResponseId, int] = {}
         self._first: dict[ResponseId, int] = {}
         self._withheld: list[int] = []
+
+    @property
+    def remembered(self) -> tuple[ResponseId, ...]:
+        """The responses whose first audio is known by its time."""
+        return tuple(self._first)
 
     def took(self, letter: Letter) -> bool:
         """The socket accepted it. Says whether this was the first audio of its response."""
@@ -52,6 +60,11 @@ class Sent:
         until, self._until = self._until, {}
         withheld, self._withheld = self._withheld, []
         self._reported = self._through
+        audio = tuple(
+            AudioSent(response, Samples(sample), self._first[response]) for response, sample in until.items()
+        )
+        while len(self._first) > REMEMBERED:
+            del self._first[next(iter(self._first))]
         return ReportSent(
             attachment=0,
             through=self._through,
@@ -59,8 +72,5 @@ class Sent:
             digest=self._digest.of_bytes(),
             meaning=self._digest.of_meaning(),
             withheld=tuple(withheld),
-            audio=tuple(
-                AudioSent(response, Samples(sample), self._first[response])
-                for response, sample in until.items()
-            ),
+            audio=audio,
         )

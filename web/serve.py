@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import sys
 
 import msgspec
 import structlog
@@ -22,6 +23,23 @@ from .realtime.decode import LARGEST_FRAME
 from .settings import Settings
 
 GRACE_S = 2
+
+
+class Announced(uvicorn.Server):
+    """Says where it is once it answers there, and not before."""
+
+    def __init__(self, config: uvicorn.Config, settings: Settings, scheme: str) -> None:
+        super().__init__(config)
+        self._settings, self._scheme = settings, scheme
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            host, port, stage = self._settings.host, self._settings.port, self._settings.stage
+            named = f"[{host}]" if ":" in host else host
+            structlog.get_logger(__name__).info("server.listening", host=host, port=port)
+            sys.stderr.write(f"antiphon: {self._scheme}://{named}:{port}/  (stage: {stage})\n")
+            sys.stderr.flush()
 
 
 def main() -> None:
@@ -45,9 +63,9 @@ def main() -> None:
         timeout_graceful_shutdown=GRACE_S,
     )
     end_with_launcher(plan.lifeline_fd, lambda: signal.raise_signal(signal.SIGTERM))
-    structlog.get_logger(__name__).info("server.listening", host=settings.host, port=settings.port)
+    server = Announced(config, settings, "http" if secured is None else "https")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(uvicorn.Server(config).serve(sockets=[listening]))
+        runner.run(server.serve(sockets=[listening]))
 
 
 if __name__ == "__main__":

@@ -70,6 +70,9 @@ class Decoder(Protocol):
     def at_once(self, frame: Any) -> list[Wish]:
         """The same of a frame in a hurry, while another is being read. Touches nothing between frames."""
 
+    def begins(self, frame: Any) -> bool:
+        """Whether what the frame asks for may begin an answer."""
+
     def flush(self) -> list[Wish]:
         """The audio collected so far, as commands."""
 

@@ -46,6 +46,8 @@ def created(
         asked=asked,
         voice=options.voice,
         temperature=options.temperature,
+        speed=options.speed,
+        audio_format=options.audio_format,
         answers=answers,
     )
 

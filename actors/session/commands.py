@@ -1,4 +1,5 @@
-"""Everything that may be asked of a session, in the imperative. Clients, stages and timers all come this way.
+"""Everything that may be asked of a session, in the imperative. Clients, stages and timers all come this way;
+what stages say stands in saying.py.
 
 `client_event` is the client's own id of the frame that asked, echoed in a refusal. Where a frame asks for
 several things, `part` counts all but the last of them.
@@ -8,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
-from antiphon.events.ids import ItemId, Operation, ResponseId
+from antiphon.events.ids import ItemId, ResponseId
 from antiphon.events.vocabulary import (
     Abilities,
+    AudioFormat,
     AudioSent,
     Config,
     Item,
@@ -22,21 +24,26 @@ from antiphon.events.vocabulary import (
     TurnDetection,
 )
 
-StageRole = Literal["voice", "model"]
+# isort: off
+from .saying import (
+    Command as Command,
+    RecordCall as RecordCall,
+    RecordConsumed as RecordConsumed,
+    RecordFailure as RecordFailure,
+    RecordFinish as RecordFinish,
+    RecordHeard as RecordHeard,
+    RecordMeasure as RecordMeasure,
+    RecordRoute as RecordRoute,
+    RecordScores as RecordScores,
+    RecordSpeech as RecordSpeech,
+    RecordStage as RecordStage,
+    RecordTurnEnd as RecordTurnEnd,
+    StageRole as StageRole,
+    StageWord as StageWord,
+)
+# isort: on
+
 TimerName = Literal["silence", "playout", "stage", "continuation", "lease"]
-
-
-class Command(Struct, frozen=True, kw_only=True, gc=False):
-    """Something that may be asked."""
-
-    client_event: str | None = None
-    part: int | None = None
-
-    @property
-    def accepted_as(self) -> str | None:
-        """The name by which it is known that this was taken in; None: nobody will ask."""
-        event = self.client_event
-        return event if event is None or self.part is None else f"{event}#{self.part}"
 
 
 # --- the life of the session ------------------------------------------------------------------------------
@@ -83,7 +90,7 @@ class Configure(Command, frozen=True, kw_only=True):
     tools: tuple[dict[str, Any], ...] | UnsetType = UNSET
     tool_choice: Any = UNSET
     engine: dict[str, Any] | UnsetType = UNSET
-    echo: dict[str, Any] = {}
+    echo: dict[str, Any] = field(default_factory=dict)
 
 
 class CloseSession(Command, frozen=True, kw_only=True):
@@ -174,12 +181,16 @@ class Image(Struct, frozen=True):
 
 
 class OverlapHints(Struct, frozen=True, kw_only=True):
-    """What a client says of audio that it sends over an answer."""
+    """What a client says of audio that it sends over an answer.
+
+    `speech_started`: that its detector heard speech begin in it, or (False) that it began before.
+    """
 
     action: Literal["barge_in", "listen", "drop"] | None = None
     force_barge_in: bool = False
     force_listen: bool = False
     transcript: str = ""
+    speech_started: bool | None = None
 
 
 class AppendAudio(Command, frozen=True, kw_only=True):
@@ -202,12 +213,15 @@ class CommitInput(Command, frozen=True, kw_only=True):
     """Make the uncommitted audio the user's item.
 
     `respond`: whether to answer it; None: as the session is configured. `speech=False`: nothing was said.
-    `any_length`: audio that was given to the stage already, or less than 100 ms, may be committed.
+    `any_length`: audio that was given to the stage already, or less than 100 ms, may be committed. `final`
+    False: the user goes on, and nobody answers yet. `item`: what the item is to be called.
     """
 
     respond: bool | None = None
     speech: bool | None = None
     any_length: bool = False
+    final: bool = True
+    item: ItemId | None = None
 
 
 class ClearInput(Command, frozen=True, kw_only=True):
@@ -227,16 +241,19 @@ class CreateResponse(Command, frozen=True, kw_only=True):
     in_history: bool = True
     voice: str | None = None
     temperature: float | None = None
+    speed: float | None = None
+    audio_format: AudioFormat | None = None
 
 
 class CancelResponse(Command, frozen=True, kw_only=True):
     """Stop the named response, or the one that is speaking.
 
     A cancel that names a response which is no longer speaking is refused, not applied to whatever is
-    speaking by now; without a name it means the current one.
+    speaking by now; without a name it means the current one. `if_any`: that there is none is no mistake.
     """
 
     response: ResponseId | None = None
+    if_any: bool = False
 
 
 class BargeIn(Command, frozen=True, kw_only=True):
@@ -263,7 +280,7 @@ class SignalTurn(Command, frozen=True, kw_only=True):
     """How a client sees the turn; passed on, never obeyed."""
 
     event: str
-    payload: dict[str, Any] = {}
+    payload: dict[str, Any] = field(default_factory=dict)
 
 
 class AcknowledgeEvents(Command, frozen=True, kw_only=True):
@@ -310,98 +327,3 @@ class RemoveItem(Command, frozen=True, kw_only=True):
     """Take an item out of the conversation."""
 
     item: ItemId
-
-
-# --- what stages say --------------------------------------------------------------------------------------
-
-
-class RecordStage(Command, frozen=True, kw_only=True):
-    """A stage took the session in, would not, let it go, or died."""
-
-    stage: StageRole
-    what: Literal["opened", "refused", "released", "lost", "configured", "config_refused"]
-    engine: str = ""
-    code: str = ""
-    message: str = ""
-    retryable: bool = False
-    generation: int = 0
-    """Of which configuration it speaks."""
-
-
-class RecordScores(Command, frozen=True, kw_only=True):
-    """Speech probabilities of the windows that end at `until_sample`."""
-
-    until_sample: int
-    window: int
-    permille: tuple[int, ...]
-
-
-class StageWord(Command, frozen=True, kw_only=True):
-    """Base of what the model stage says of an operation. `epoch` is the one it was asked in."""
-
-    operation: Operation
-    index: int
-    epoch: int
-    last: bool
-
-
-class RecordHeard(StageWord, frozen=True, kw_only=True):
-    """The recogniser understood `text`."""
-
-    text: str
-
-
-class RecordRoute(StageWord, frozen=True, kw_only=True):
-    """The stage says who answers."""
-
-    route: str
-
-
-class RecordSpeech(StageWord, frozen=True, kw_only=True):
-    """The stage said `text`, and `pcm` is its audio (24 kHz mono pcm16)."""
-
-    text: str
-    pcm: bytes
-
-
-class RecordConsumed(StageWord, frozen=True, kw_only=True):
-    """A piece of input was heard and nothing is said of it."""
-
-    reason: str = "model_listen"
-
-
-class RecordTurnEnd(StageWord, frozen=True, kw_only=True):
-    """The model ended its turn."""
-
-
-class RecordCall(StageWord, frozen=True, kw_only=True):
-    """The model calls a function of the client's."""
-
-    call_id: str
-    name: str
-    arguments: str
-
-
-class RecordMeasure(StageWord, frozen=True, kw_only=True):
-    """The stage measured itself."""
-
-    name: str
-    value_ms: int
-    each_us: tuple[int, ...] = ()
-
-
-class RecordFinish(StageWord, frozen=True, kw_only=True):
-    """The answer is complete, or cut at its token limit."""
-
-    why: Literal["done", "length"]
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-
-
-class RecordFailure(StageWord, frozen=True, kw_only=True):
-    """The stage did not do as asked."""
-
-    code: str
-    message: str
-    retryable: bool = False

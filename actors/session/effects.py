@@ -30,7 +30,7 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import StageRole
-from .history import conversation
+from .history import Line, conversation
 from .state import Session
 
 STAGES: tuple[StageRole, ...] = ("model", "voice")
@@ -104,12 +104,15 @@ class Answer(Effect, frozen=True):
 
     operation: Operation
     fence: Fence
-    conversation: tuple[tuple[str, str], ...]
+    conversation: tuple[Line, ...]
     instructions: str
     voice: str
     max_output_tokens: int | None
     temperature: float | None
     modalities: tuple[str, ...]
+    speed: float | None
+    tools: tuple[dict[str, Any], ...]
+    tool_choice: Any
 
 
 class CancelStage(Effect, frozen=True):
@@ -197,6 +200,9 @@ def _answer(state: Session) -> list[Effect]:
             max_output_tokens=active.max_output_tokens,
             temperature=config.temperature if active.temperature is None else active.temperature,
             modalities=active.modalities,
+            speed=active.speed,
+            tools=config.tools if state.abilities.calls_tools else (),
+            tool_choice=config.tool_choice,
         )
     ]
 

@@ -153,7 +153,7 @@ FOLDS: dict[type[Event], tuple[Fold, ...]] = {
     ItemTruncated: (playback.fold,),
     ItemAdded: (history.fold,),
     ItemRemoved: (history.fold, turns.fold_owed, units.fold_input),
-    EpochAdvanced: (fence.fold, playback.fold_ends, turns.fold_endings, units.fold),
+    EpochAdvanced: (fence.fold, input.fold, playback.fold_ends, turns.fold_endings, units.fold),
 }
 
 

@@ -52,6 +52,8 @@ def _cut_off(state: Session, why: str, told: str) -> list[Event]:
 
 def cancel_response(state: Session, command: CancelResponse, at: Moment) -> list[Event]:
     active = state.turns.active
+    if active is None and command.if_any:
+        return []
     if active is None:
         if command.response is not None and state.playback(command.response) is None:
             raise UnknownResponse(f"there is no response {command.response}", parameter="response_id")

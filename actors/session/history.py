@@ -8,9 +8,12 @@ model that gives it sees nothing.
 
 from __future__ import annotations
 
+from typing import Literal
+
+from msgspec import Struct
 from msgspec.structs import replace
 
-from antiphon.events.ids import ItemId
+from antiphon.events.ids import ItemId, Seq
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import (
     Event,
@@ -36,6 +39,19 @@ MOST_TEXT = 16_000_000
 MANY = 10_000
 SHOWN_TEXT = 1_000_000
 """Characters of a conversation that a model is shown at most, the newest: none has room for more."""
+
+Role = Literal["user", "assistant", "system", "tool"]
+
+
+class Line(Struct, frozen=True, gc=False):
+    """What the model is to see of one entry: words, the seqs of images, calls of functions; or (role `tool`)
+    the output of a `call`."""
+
+    role: Role
+    text: str = ""
+    images: tuple[Seq, ...] = ()
+    calls: tuple[Item, ...] = ()
+    call: Item | None = None
 
 
 def add_item(state: Session, command: AddItem, at: Moment) -> list[ItemAdded]:
@@ -94,27 +110,53 @@ def content_of(state: Session, entry: Entry) -> tuple[Part, ...]:
     return (Part(kind=kind, text=text),)  # type: ignore[arg-type]  # both are PartKinds
 
 
-def conversation(state: Session) -> tuple[tuple[str, str], ...]:
-    """(role, text) of everything the model is to see, oldest first; wordless items are left out."""
-    turns: list[tuple[str, str]] = []
-    active, shown = state.turns.active, 0
+def conversation(state: Session) -> tuple[Line, ...]:
+    """Everything the model is to see, oldest first. What says and shows nothing is left out, and so is a call
+    without its output, which stands right behind it wherever the client put it."""
+    lines: list[Line] = []
+    seen = _seen(state)
+    outputs = {item.call_id: item for item, _ in seen if item.kind == "function_call_output"}
+    calling = -1  # the assistant's line that calls belong to: with its outputs it is the latest
+    for item, line in seen:
+        if item.kind == "function_call":
+            output = outputs.get(item.call_id)
+            if output is None:
+                continue
+            if calling < 0:
+                calling = len(lines)
+                lines.append(Line("assistant"))
+            lines[calling] = replace(lines[calling], calls=(*lines[calling].calls, item))
+            lines.append(Line("tool", output.output or "", call=item))
+        elif line is not None and (line.text or line.images):
+            calling = len(lines) if line.role == "assistant" else -1
+            lines.append(line)
+    return tuple(lines)
+
+
+def _seen(state: Session) -> list[tuple[Item, Line | None]]:
+    """The items that count, oldest first, and of very many the newest; messages with what they say."""
+    active, seen, shown = state.turns.active, list[tuple[Item, Line | None]](), 0
     later = active is not None and active.answers is not None and state.entry(active.item) is not None
     for entry in reversed(state.entries):
-        item = entry.item
         if later:  # than the deferred item that is being answered
-            later = active is not None and item.id != active.item
+            later = active is not None and entry.item.id != active.item
             continue
-        if item.kind != "message" or item.role is None or not entry.shared:
+        if not entry.shared or (active is not None and entry.response == active.response):
             continue
-        if active is not None and entry.response == active.response:
-            continue
-        text = " ".join(part.text for part in content_of(state, entry) if part.text)
-        if text:
-            turns.append((item.role, text))
-            shown += len(text)
+        line = _line(state, entry)
+        seen.append((entry.item, line))
+        shown += _length(entry.item) if line is None else len(line.text)
         if shown > SHOWN_TEXT:
             break
-    return tuple(reversed(turns))
+    return seen[::-1]
+
+
+def _line(state: Session, entry: Entry) -> Line | None:
+    if entry.item.kind != "message" or entry.item.role is None:
+        return None
+    content = content_of(state, entry)
+    text = " ".join(part.text for part in content if part.text)
+    return Line(entry.item.role, text, tuple(part.image for part in content if part.image is not None))
 
 
 def fold(state: Session, event: Event, at: Moment) -> Session:
@@ -122,7 +164,8 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
         case InputCommitted(outcome="silence" | "acknowledgement"):
             return state
         case InputCommitted(item=item, previous=previous):
-            spoken = Item(id=item, role="user", content=(Part(kind="input_audio"),))
+            content = (Part(kind="input_audio"), *_shown_with(state, event))
+            spoken = Item(id=item, role="user", content=content)
             return _insert(state, Entry(spoken), previous)
         case InputTranscribed(item=item, text=text):
             return _rewrite(state, item, Part(kind="input_audio", text=text))
@@ -136,7 +179,8 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
                 name=event.name,
                 arguments=event.arguments,
             )
-            return _insert(state, Entry(call), previous)
+            spoken_by = state.entry(state.turns.active.item) if state.turns.active is not None else None
+            return _insert(state, Entry(call, shared=spoken_by is None or spoken_by.shared), previous)
         case ItemRemoved(item=item):
             left = tuple(entry for entry in state.entries if entry.item.id != item)
             return replace(state, entries=left)
@@ -167,9 +211,18 @@ def _insert(state: Session, entry: Entry, previous: ItemId | None) -> Session:
     return replace(state, entries=(*state.entries[: at_ + 1], entry, *state.entries[at_ + 1 :]))
 
 
+def _shown_with(state: Session, event: InputCommitted) -> list[Part]:
+    """Images that came with the audio, where the model is given them with the item and not as it hears."""
+    if state.abilities.hears == "continuously":
+        return []
+    return [Part(kind="input_image", image=seq) for seq, _ in state.units.images]
+
+
 def _rewrite(state: Session, item: ItemId, part: Part) -> Session:
     entries = tuple(
-        replace(entry, item=replace(entry.item, content=(part,))) if entry.item.id == item else entry
+        replace(entry, item=replace(entry.item, content=(part, *entry.item.content[1:])))
+        if entry.item.id == item
+        else entry
         for entry in state.entries
     )
     return replace(state, entries=entries)

@@ -2,8 +2,10 @@
 
 The buffer is a half-open range [open_from, appended) of the session's input clock. A commit makes it (or,
 under server VAD, the part that was speech) the user's item (commits.py); a clear moves the frontier and
-keeps the log. An utterance is given to the recogniser when the user pauses, so that its text is there at the
-commit; a recognition that speech overtook is not used.
+keeps the log. Where input streams, the first chunk with speech in it fixes the turn in which the item will be
+answered: the next one then, whatever the model has begun or ended by the time of the commit. A clear or a
+cancel gives that up. An utterance is given to the recogniser when the user pauses, so that its text is there
+at the commit; a recognition that speech overtook is not used.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from antiphon.events.envelope import Draft
 from antiphon.events.ids import ItemId, Operation
 from antiphon.events.units import BYTES_PER_SAMPLE, Moment, Samples, ms_to_samples, samples_to_ms
 from antiphon.events.vocabulary import (
+    EpochAdvanced,
     Event,
     InputAppended,
     InputCleared,
@@ -64,7 +67,7 @@ def transcribe(state: Session, event: InputCommitted, at: Moment) -> list[Event]
         return []
     if state.abilities.hears == "continuously":
         ending = UnitSubmitted(work="turn", fence=state.fence, item=event.item)
-        return [] if state.abilities.unit_ms else [ending]
+        return [] if state.abilities.unit_ms or not event.final else [ending]
     if not state.abilities.transcribes:
         return []
     found = next((r for r in state.input.recognitions if r.item == event.item), None)
@@ -137,6 +140,8 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             moved = replace(
                 state.buffer, appended=until, last_mono_ns=at.mono_ns, submitted=Operation(state.seq)
             )
+            if not moved.turn and event.speech is not False and state.streams:
+                moved = replace(moved, turn=state.fence.turn + 1)
             if event.speech is not None:
                 state = replace(state, verdicts=_judged(state.verdicts, event))
             if state.units.broken:  # the client has said more: a fresh chain
@@ -145,7 +150,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
         case InputCleared(until_sample=until):
             return replace(
                 state,
-                buffer=replace(state.buffer, open_from=until),
+                buffer=replace(state.buffer, open_from=until, turn=0),
                 input=_without_open(state, None),
                 verdicts=Verdicts(),
             )
@@ -154,8 +159,10 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             kept = _without_open(state, item if said else None)
             if said and state.abilities.transcribes:
                 kept = replace(kept, untranscribed=(*kept.untranscribed, item))
-            moved = replace(state.buffer, open_from=until)
+            moved = replace(state.buffer, open_from=until, turn=0)
             return replace(state, buffer=moved, input=kept, verdicts=Verdicts())
+        case EpochAdvanced():
+            return replace(state, buffer=replace(state.buffer, turn=0)) if state.buffer.turn else state
         case InputTranscribed(item=item):
             return replace(state, input=_without_item(state.input, item))
         case WriterOpened(boot=boot) if boot != state.boot:  # silence is counted from here

@@ -75,8 +75,12 @@ def end_response(state: Session, event: Event, at: Moment) -> list[Event]:
     active = state.turns.active
     if active is None:
         return []
-    outcome = "failed" if isinstance(event, SessionFailed) else "cancelled"
-    return [ResponseEnded(response=active.response, outcome=outcome, reason="session_closed")]  # type: ignore[arg-type]
+    ended = ResponseEnded(
+        response=active.response, outcome="cancelled", reason="session_closed", session_over=True
+    )
+    if isinstance(event, SessionFailed):
+        return [replace(ended, outcome="failed", reason=event.code, message=event.message)]
+    return [ended]
 
 
 def record_stage(state: Session, command: RecordStage, at: Moment) -> list[Event]:

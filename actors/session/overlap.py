@@ -4,7 +4,8 @@ Decided only where the session asks for it (`config.overlap`), by the first rule
 input streams the model hears everything and decides for itself, unless the client or the policy wants the
 user let in. A chunk that is dropped counts as silence and takes nothing from what was said before.
 
-Under server VAD the policy looks at the start of speech, not at chunks: the detector decides when it is one.
+Under server VAD the policy looks at the start of speech, not at chunks: the detector decides when it is one,
+unless the client's own says so first.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from .state import Session
 
 Action = Literal["drop", "listen", "barge_in"]
 
+STARTED = "server_vad_speech_started"
+"""The rule by which a detector lets the user in, ours or the client's."""
+
 ACKNOWLEDGEMENTS = frozenset((
     "yes", "yeah", "yep", "ok", "okay", "right", "sure", "continue", "go on", "go ahead", "mhm", "mm", "hmm",
     "uh-huh", "i see", "got it", "thanks", "ja", "genau", "weiter", "oui", "d'accord", "sí", "vale", "嗯",
@@ -41,6 +45,11 @@ class Overlapping(Struct, frozen=True, gc=False):
     streams: bool
     detected: bool
 
+    @property
+    def under_way(self) -> bool:
+        """Whether a chunk alone lets nobody in: speech began earlier, or a detector says when it does."""
+        return self.detected or self.hints.speech_started is False
+
 
 def _asked_for(one: Overlapping) -> tuple[Action, str] | None:
     return None if one.hints.action is None else (one.hints.action, "client_overlap_action")
@@ -53,8 +62,12 @@ def _forced_in(one: Overlapping) -> tuple[Action, str] | None:
 def _streaming(one: Overlapping) -> tuple[Action, str] | None:
     if not one.streams:
         return None
-    lets_in = one.speech and one.policy == "barge_in_on_speech" and not one.detected
-    return ("barge_in", "barge_in_on_speech") if lets_in else ("listen", "auto_response_continuous")
+    if one.speech and one.policy == "barge_in_on_speech":
+        if one.hints.speech_started:
+            return "barge_in", STARTED
+        if not one.under_way:
+            return "barge_in", "barge_in_on_speech"
+    return "listen", "auto_response_continuous"
 
 
 def _forced_to_listen(one: Overlapping) -> tuple[Action, str] | None:
@@ -73,11 +86,11 @@ def _acknowledgement(one: Overlapping) -> tuple[Action, str] | None:
 def _policy(one: Overlapping) -> tuple[Action, str]:
     if one.policy == "listen_only":
         return "listen", "policy_listen_only"
-    return (
-        ("listen", "server_vad_utterance_active")
-        if one.detected
-        else ("barge_in", "policy_barge_in_on_speech")
-    )
+    if one.hints.speech_started:
+        return "barge_in", STARTED
+    if one.under_way:
+        return "listen", "server_vad_utterance_active"
+    return "barge_in", "policy_barge_in_on_speech"
 
 
 RULES: tuple[Callable[[Overlapping], tuple[Action, str] | None], ...] = (
@@ -140,7 +153,7 @@ def let_in(state: Session, event: SpeechStarted, at: Moment) -> list[Event]:
     return [
         OverlapDecided(
             action="barge_in",
-            reason="server_vad_speech_started",
+            reason=STARTED,
             until_sample=Samples(state.buffer.appended),
             duration_ms=samples_to_ms(state.buffer.appended - event.onset_sample),
             overlap_ms=Millis(over_ms),

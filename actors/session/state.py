@@ -19,11 +19,15 @@ Phase = Literal["new", "open", "closed"]
 
 
 class InputBuffer(Struct, frozen=True, gc=False):
-    """Audio the user sent: how far it goes, and from where on it belongs to no item yet."""
+    """Audio the user sent: how far it goes, and from where on it belongs to no item yet.
+
+    `turn`: where input streams, that of the answer to the open item; 0: nothing of it has been said.
+    """
 
     appended: int = 0
     open_from: int = 0
     last_mono_ns: int = 0
+    turn: int = 0
     submitted: Operation = Operation(-1)
     """The latest piece of input, as the operation by which a continuously hearing stage knows it."""
 
@@ -156,6 +160,7 @@ class Active(Struct, frozen=True, gc=False):
     """When the stage was asked, or last said something."""
     voice: str | None = None
     temperature: float | None = None
+    speed: float | None = None
     answers: ItemId | None = None
     calls: tuple[ItemId, ...] = ()
     started: bool = False

@@ -44,7 +44,7 @@ from .commands import CreateResponse
 from .refusals import ActiveResponse, NothingSpoken, NothingToAnswer, OptionUnsupported
 from .state import Active, Ending, Session, Turns
 
-ONE_TIME = ("instructions", "max_output_tokens", "voice", "temperature")
+ONE_TIME = ("instructions", "max_output_tokens", "voice", "temperature", "speed")
 """What may be asked for one response only, if the stage can do that."""
 
 REMEMBERED = 7
@@ -126,9 +126,11 @@ def fail_interrupted(state: Session, event: WriterOpened, at: Moment) -> list[Ev
 
 
 def answer_owed(state: Session, event: ResponseEnded, at: Moment) -> list[Event]:
+    if event.session_over:
+        return []
     if state.turns.deferred:
         return [created(state, CreateResponse(), answers=state.turns.deferred[0])]
-    if not state.turns.owed or event.reason in ("session_closed", "turn_detected"):
+    if not state.turns.owed or event.reason == "turn_detected":
         return []  # a user who breaks in is answered once he has finished
     return [created(state, CreateResponse())]
 
@@ -170,6 +172,7 @@ def _begun(turns: Turns, event: ResponseCreated) -> Turns:
         event.max_output_tokens,
         voice=event.voice,
         temperature=event.temperature,
+        speed=event.speed,
         answers=event.answers,
     )
     left = tuple(one for one in turns.deferred if one != event.answers)

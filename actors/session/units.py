@@ -43,6 +43,9 @@ from .state import Held, Session, Unit, Units
 STALE = "stale_fence"
 """Why a stage refuses a unit that a cancel overtook."""
 
+MOST_SHOWN = 8
+"""Images that came with audio and wait for an item, where input does not come in units: the newest."""
+
 NOT_HEARD = ("silence", "acknowledgement")
 """Outcomes of a commit whose audio is given to nobody."""
 
@@ -180,7 +183,7 @@ def _rolled_back(state: Session, operation: Operation, *, failed: bool) -> Units
 def fold_input(state: Session, event: Event, at: Moment) -> Session:
     """What is to be given: committed, cleared, taken out, seen."""
     if not state.abilities.unit_ms:
-        return state
+        return _fold_images(state, event)
     units = state.units
     match event:
         case ImageReceived(at_sample=sample):
@@ -197,15 +200,26 @@ def fold_input(state: Session, event: Event, at: Moment) -> Session:
             return state
 
 
+def _fold_images(state: Session, event: Event) -> Session:
+    """Without units they wait for the next item, unless they came in one."""
+    units, images = state.units, state.units.images
+    match event:
+        case ImageReceived(item=None, at_sample=sample):
+            images = (*images, (Seq(state.seq), int(sample)))[-MOST_SHOWN:]
+        case InputCommitted() | InputCleared():
+            images = ()
+    return state if images is units.images else replace(state, units=replace(units, images=images))
+
+
 def _committed(state: Session, event: InputCommitted) -> Units:
     units, until = state.units, event.until_sample
     if event.outcome in NOT_HEARD:
         return replace(_dropped(units, until), images=()) if state.streams else units
     due = event.outcome == "asked"
-    if state.streams and not due:
+    if state.streams and event.final and not due:
         return units
     if until <= units.given:  # all of it has been given: the model is only to go on
-        return replace(units, awaiting=due, silences=0)
+        return replace(units, awaiting=due, silences=0) if event.final else units
     item = Held(event.item, event.from_sample, until, due, event.client_event)
     return replace(units, held=(*units.held, item))
 

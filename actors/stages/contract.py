@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from antiphon.events.ids import Fence, Operation, SessionId
 
-CONTRACT_VERSION = 2
+CONTRACT_VERSION = 3
 ENGINE_DEAD = "engine_dead"
 """The code of a failure after which the engine is of no more use: its process ends and is started again."""
 MOST_INTERVALS = 256
@@ -62,11 +62,27 @@ class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What may be asked for one answer only."""
 
 
-class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One entry of the conversation as the model is to see it: as heard, not as generated."""
+class Call(Struct, frozen=True):
+    """A function of the client's that the model called. `arguments` is JSON text."""
 
-    role: Literal["user", "assistant", "system"]
-    text: str
+    call_id: str
+    name: str
+    arguments: str
+
+
+class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One entry of the conversation as the model is to see it: as heard, not as generated.
+
+    `images` (files) are what the user showed. An assistant's `calls` come behind its text, and right behind
+    them the output of each: role `tool`, with the `call_id` and `name` of its call.
+    """
+
+    role: Literal["user", "assistant", "system", "tool"]
+    text: str = ""
+    images: tuple[bytes, ...] = ()
+    calls: tuple[Call, ...] = ()
+    call_id: str = ""
+    name: str = ""
 
 
 # --- to the stage -----------------------------------------------------------------------------------------
@@ -110,7 +126,11 @@ class EndTurn(Command, frozen=True, tag="end_turn"):
 
 
 class Speak(Command, frozen=True, tag="speak"):
-    """Answer `conversation`, whose last entry is the user's. `modalities` without "audio" needs no speech."""
+    """Answer `conversation`; its last entry is mostly the user's. `modalities` without "audio": no speech.
+
+    `speed`: how fast it is spoken, 1 being the voice's own pace; None: as that. `tools` are the functions
+    that may be called, as the client described them, and `tool_choice` whether they must be.
+    """
 
     fence: Fence
     operation: Operation
@@ -120,6 +140,9 @@ class Speak(Command, frozen=True, tag="speak"):
     max_output_tokens: int | None = None
     temperature: float | None = None
     modalities: tuple[str, ...] = ("audio",)
+    speed: float | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    tool_choice: Any = "auto"
 
 
 class Configure(Command, frozen=True, tag="configure"):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from antiphon.actors.stages.contract import CONTRACT_VERSION, Descriptor, Engine, EngineRefused
 
 CODE = "runtime_contract_invalid"
-RESPONSE_OPTIONS = ("instructions", "max_output_tokens", "voice", "temperature")
+RESPONSE_OPTIONS = ("instructions", "max_output_tokens", "voice", "temperature", "speed")
 """What Speak can ask for one answer only."""
 LONGEST_UNIT_MS = 60_000
 

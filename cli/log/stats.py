@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from antiphon.events.segments.log import SegmentLog
     from antiphon.events.store import Holding
+    from antiphon.projections.figures import Figures
+    from antiphon.projections.summary import SessionClocks
     from antiphon.replay.stats import Counting, Spread, Stats
 
 
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
 @click.argument("session", required=False, shell_complete=complete)
 @DATA
 @LIFE
+@click.option("--each", is_flag=True, help="Also how long the answers of each session took.")
 @JSON
-def stats(session: str | None, data: Path, life: int | None, as_json: bool) -> None:
+def stats(session: str | None, data: Path, life: int | None, each: bool, as_json: bool) -> None:
     """Count a SESSION, or all sessions together: events, audio, answers, interruptions, times.
 
     Exit codes: 0 counted, 1 no such session, 3 a log is damaged: what precedes the damage is counted.
@@ -38,9 +41,11 @@ def stats(session: str | None, data: Path, life: int | None, as_json: bool) -> N
     if as_json:
         import msgspec
 
-        click.echo(msgspec.json.encode(counting.stats()).decode())
+        counted = counting.stats()
+        shown = counted if each else msgspec.structs.replace(counted, each=())
+        click.echo(msgspec.json.encode(shown).decode())
     else:
-        _print(counting.stats())
+        _print(counting.stats(), each=each)
     for said in damaged:
         click.echo(f"damaged: {said}", err=True)
     if damaged:
@@ -61,7 +66,7 @@ def _add(counting: Counting, store: SegmentLog, life: Holding) -> str | None:
     return None
 
 
-def _print(stats: Stats) -> None:
+def _print(stats: Stats, *, each: bool) -> None:
     from rich.console import Console
 
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
@@ -69,6 +74,9 @@ def _print(stats: Stats) -> None:
     if stats.kinds:
         console.print()
         console.print(_kinds(stats))
+    if each:
+        console.print()
+        console.print(_lives(stats))
 
 
 def _facts(stats: Stats) -> Table:
@@ -87,6 +95,7 @@ def _facts(stats: Stats) -> Table:
         "interruptions": str(stats.interruptions),
         "first audio after": _spread(stats.first_audio),
         **{f"stage {name}": _spread(spread) for name, spread in stats.stages.items()},
+        **_clocks(stats.clocks),
     }
     for name, fact in rows.items():
         table.add_row(name, fact)
@@ -97,6 +106,51 @@ def _spread(spread: Spread | None) -> str:
     if spread is None:
         return "-"
     return f"{spread.median_ms:.0f} ms median, {spread.p90_ms:.0f} ms p90 (n = {spread.count})"
+
+
+ON_THE_STAGES_CLOCK = {
+    "first_token_ms": "first token",
+    "first_audio_ms": "first audio",
+    "per_token_ms": "per token",
+    "between_tokens_ms": "between tokens",
+}
+ON_THE_SERVERS_CLOCK = {
+    "asked_to_first_audio_ms": "asked to first audio",
+    "commit_to_sent_ms": "end of words to first audio sent",
+}
+
+
+def _clocks(clocks: SessionClocks) -> dict[str, str]:
+    """How long answers took, by whose clock."""
+    named = [
+        ("stage", ON_THE_STAGES_CLOCK, clocks.stage),
+        ("server", ON_THE_SERVERS_CLOCK, clocks.server),
+    ]
+    return {
+        f"{said} ({whose})": _figures(found[name])
+        for whose, names, found in named
+        for name, said in names.items()
+        if name in found
+    }
+
+
+def _figures(figures: Figures) -> str:
+    return f"{figures.p50:.1f} ms p50, {figures.p95:.1f} ms p95 (n = {figures.count})"
+
+
+def _lives(stats: Stats) -> Table:
+    """One row a life: medians, in ms."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    columns = {**ON_THE_STAGES_CLOCK, "commit_to_sent_ms": "words to sent"}
+    for name in ("session", "life", "responses", *columns.values()):
+        table.add_column(name, justify="left" if name == "session" else "right")
+    for one in stats.each:
+        found = {**one.clocks.stage, **one.clocks.server}
+        medians = [f"{found[name].p50:.1f}" if name in found else "-" for name in columns]
+        table.add_row(one.session, str(one.life), str(sum(one.clocks.responses.values())), *medians)
+    return table
 
 
 def _kinds(stats: Stats) -> Table:

@@ -30,6 +30,7 @@ from .input import (
 from .playback import ItemTruncated, OutputCleared, PlaybackAcknowledged, PlaybackEstimated
 from .response import (
     AnswerRouted,
+    AudioFormat,
     AudioSpoken,
     ModelListened,
     Outcome,
@@ -94,6 +95,7 @@ __all__ = [
     "EVENT_TYPES",
     "Abilities",
     "AnswerRouted",
+    "AudioFormat",
     "AudioSent",
     "AudioSpoken",
     "ClientAttached",

@@ -87,6 +87,10 @@ class InputCommitted(Event, frozen=True, kw_only=True):
     outcome: CommitOutcome = "kept"
     client_event: str | None = None
     """Where the commit may still fail: the stage has not been given all of the item."""
+    final: bool = True
+    """False: the user's turn goes on behind it."""
+    turn: int | None = None
+    """That of the answer to it, if it gets one."""
 
 
 class InputTranscribed(Event, frozen=True, kw_only=True):

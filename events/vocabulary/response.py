@@ -19,6 +19,13 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cached_tokens: int = 0
 
 
+class AudioFormat(Struct, frozen=True):
+    """In what form a client wants audio: an encoding by the duplex dialect's name, and samples per second."""
+
+    encoding: str
+    rate: int
+
+
 class ResponseCreated(Event, frozen=True, kw_only=True):
     """An answer began; `item` is its place in the history, after `previous`."""
 
@@ -37,6 +44,9 @@ class ResponseCreated(Event, frozen=True, kw_only=True):
     temperature: float | None = None
     answers: ItemId | None = None
     """The deferred item that this answers: it stands right behind it, and the model sees nothing later."""
+    audio_format: AudioFormat | None = None
+    """That of this answer only; None: the session's."""
+    speed: float | None = None
 
 
 class AnswerRouted(Event, frozen=True, kw_only=True):
@@ -119,3 +129,5 @@ class ResponseEnded(Event, frozen=True, kw_only=True):
     reason: str | None = None
     message: str | None = None
     usage: Usage = Usage()
+    session_over: bool = False
+    """The session ends right behind it, and for the same reason: no other answer begins."""

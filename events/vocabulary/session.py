@@ -32,6 +32,8 @@ class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A configuration holds only once the stage has taken it (ConfigProposed, then SessionConfigured)."""
     response_options: tuple[str, ...] = ("instructions", "max_output_tokens", "voice", "temperature")
     """What may be asked for one response only, and does not leak into the next."""
+    max_sessions: int = 0
+    """How many sessions these stages can have at a time; 0: nobody said."""
 
 
 class TurnDetection(Struct, frozen=True, kw_only=True, omit_defaults=True):

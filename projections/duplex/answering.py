@@ -22,30 +22,21 @@ from antiphon.actors.session.playback import move
 from antiphon.actors.session.state import Played
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import Stored
-from antiphon.events.units import SAMPLE_RATE, ms_to_samples, samples_to_ms
+from antiphon.events.units import SAMPLE_RATE, samples_to_ms
 from antiphon.projections.realtime import items
+from antiphon.projections.slices import slices
 from antiphon.projections.summary import of_response
 
 from . import frames as f
 from .errors import failed
+from .formats import Format
 from .view import Answer, Shown, View, moved
-
-SLICE = ms_to_samples(200)
-"""Of an audio delta, at 24 kHz or below; at higher rates it is as many bytes. A short frame can be taken back
-as long as it waits, and what a socket has taken cannot."""
-MOST_SLICES = 30
-"""Audio deltas of one event at most: with what comes around them they are fewer than its numbers."""
-
-
-def slices(samples: int, rate: int) -> list[int]:
-    """How many samples (at 24 kHz) each audio delta takes of an event with `samples`, sent at `rate`."""
-    size = max(SLICE * SAMPLE_RATE // max(rate, SAMPLE_RATE), -(-samples // MOST_SLICES))
-    return [min(size, samples - start) for start in range(0, samples, size)]
 
 
 def created(view: View, stored: Stored, event: v.ResponseCreated) -> tuple[View, Shown]:
     played = Played(event.response, event.item, "audio" in event.modalities, view.config.playback)
-    answer = Answer(event, played, view.output)
+    own = event.audio_format
+    answer = Answer(event, played, view.output if own is None else Format(own.encoding, own.rate))
     state = "assistant_generating"
     view = replace(view, speaking=answer, turn=event.fence.turn, turn_state=state)
     message = items.item(v.Item(id=event.item, role="assistant"), "in_progress")
@@ -175,6 +166,7 @@ def ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Sho
     shown: list[tuple[type[f.Frame], f.Json]] = []
     if event.outcome == "failed" and event.reason not in (None, "session_closed"):
         shown += failed(event.reason, event.message or "the answer failed")
+        view = replace(view, troubled=event.session_over)
     shown += _tail(view, answer, event)
     shown += _closing(view, answer, event, stored.at.mono_ns)
     playing = is_playing(answer.played) and event.outcome != "cancelled"

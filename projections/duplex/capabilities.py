@@ -24,8 +24,6 @@ ALWAYS = (
     "supports_audio_truncate",
     "supports_realtime_endpoint",
     "supports_independent_io_streams",
-    "supports_multi_session",
-    "supports_multi_session_same_replica",
 )
 NEVER = (
     "supports_replace_latest_chunk",
@@ -48,6 +46,8 @@ def capabilities(abilities: Abilities, terms: Terms) -> Json:
     return {
         **dict.fromkeys(ALWAYS, True),
         **dict.fromkeys(NEVER, False),
+        "supports_multi_session": abilities.max_sessions != 1,
+        "supports_multi_session_same_replica": abilities.max_sessions != 1,
         "supports_model_native_turn_policy": native,
         "supports_model_internal_state": native,
         "supports_stage_resumption": native,

@@ -140,6 +140,7 @@ RETRYABLE = frozenset(
         "input_backpressure",
         "duplex_session_busy",
         "engine_backpressure",
+        "engine_dead",
         "not_ready",
         "stage_lost",
         "stage_timeout",

@@ -80,7 +80,7 @@ def _committed_event(view: View, event: v.InputCommitted) -> f.Json:
     raw: f.Json = {
         "type": "input.committed",
         "session_id": view.session,
-        "turn_id": view.turn,
+        "turn_id": view.turn if event.turn is None else event.turn,
         "epoch": view.epoch,
         "native_audio": view.abilities.hears == "continuously",
         "by": event.by,
@@ -101,6 +101,7 @@ def _committed_event(view: View, event: v.InputCommitted) -> f.Json:
                 "realtime_item_id": event.item,
                 "is_speech": True,
                 "no_response": outcome == "kept" and event.by == "client",
+                **({} if event.final else {"final": False}),
             }
 
 

@@ -23,6 +23,9 @@ SIGNALLED = {
 }
 """What a client's signal makes of the turn state that is shown. Nothing else follows from it."""
 
+OF_THE_USER = ("user_started", "user_committed")
+"""Signals of what is answered next, unless it is being answered already."""
+
 METRICS = "return_stage_metrics"
 """The option of a session whose client wants to know how long answers take."""
 
@@ -74,20 +77,15 @@ def config_refused(view: View, stored: Stored, event: v.ConfigRefused) -> tuple[
 
 
 def without_stage(view: View, stored: Stored, event: v.StageRefused | v.StageLost) -> tuple[View, Shown]:
-    """The session ends for want of its model: that is told before its answer ends as failed."""
+    """A lost voice detector detects no more. What the loss of the model means is told by what ends."""
     if event.stage == "voice":
-        return replace(view, abilities=replace(view.abilities, detects_voice=False)), []
-    if event.stage != "model" or view.phase == "closed":
-        return view, []
-    if isinstance(event, v.StageLost):
-        code, message = "stage_lost", "the model's process has ended"
-    else:
-        code, message = event.code, event.message
-    return replace(view, troubled=code), errors.failed(code, message)
+        view = replace(view, abilities=replace(view.abilities, detects_voice=False))
+    return view, []
 
 
 def failed(view: View, stored: Stored, event: v.SessionFailed) -> tuple[View, Shown]:
-    trouble = [] if view.troubled == event.code else errors.failed(event.code, event.message)
+    """With an answer under way its end has told what the trouble is (answering.ended)."""
+    trouble = () if view.troubled else errors.failed(event.code, event.message)
     view, closing = _ended(view, event.code)
     return view, [*trouble, closing]
 
@@ -117,22 +115,23 @@ def _ended(view: View, reason: str) -> tuple[View, tuple[type[f.Frame], f.Json]]
 
 def signalled(view: View, stored: Stored, event: v.TurnSignalled) -> tuple[View, Shown]:
     view = replace(view, turn_state=SIGNALLED.get(event.event, view.turn_state))
-    return view, [_turn_event(view, event.event)]
+    turn = view.turn + 1 if event.event in OF_THE_USER and view.speaking is None else view.turn
+    return view, [_turn_event(view, event.event, turn)]
 
 
 def turn_ended(view: View, stored: Stored, event: v.TurnEnded) -> tuple[View, Shown]:
     speaking = view.speaking
     if speaking is not None:
         view = replace(view, speaking=replace(speaking, turn_over=True))
-    return view, [_turn_event(view, "model_turn_ended", model_turn_id=event.turn)]
+    return view, [_turn_event(view, "model_turn_ended", view.turn, model_turn_id=event.turn)]
 
 
-def _turn_event(view: View, event: str, **more: int) -> tuple[type[f.Frame], f.Json]:
+def _turn_event(view: View, event: str, turn: int, **more: int) -> tuple[type[f.Frame], f.Json]:
     return f.TurnEvent, {
         "session_id": view.session,
         "event": event,
         "turn_state": view.turn_state,
         "epoch": view.epoch,
-        "turn_id": view.turn,
+        "turn_id": turn,
         **more,
     }

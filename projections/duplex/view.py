@@ -60,8 +60,8 @@ class Answer(Struct, frozen=True, gc=False):
 
 
 class View(Struct, frozen=True, gc=False):
-    """One attachment's. `turn_state` is the protocol's word for who speaks; `troubled` the code of an error
-    that was told before the end that it leads to."""
+    """One attachment's. `turn_state` is the protocol's word for who speaks; `troubled`: that which ends the
+    session was told."""
 
     attachment: int
     session: SessionId = SessionId("")
@@ -78,7 +78,7 @@ class View(Struct, frozen=True, gc=False):
     turn: int = 0
     turn_state: str = "idle"
     request: int | None = None
-    troubled: str | None = None
+    troubled: bool = False
     speaking: Answer | None = None
     ended: tuple[Answer, ...] = ()
     measures: Measures | None = None

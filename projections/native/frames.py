@@ -65,6 +65,7 @@ class InputCommitted(Frame, frozen=True, kw_only=True, tag="input.committed"):
     overlap_ack: bool | UnsetType = UNSET
     overlap_deferred: bool | UnsetType = UNSET
     response_create_deferred: bool | UnsetType = UNSET
+    final: bool | UnsetType = UNSET
 
 
 class InputTranscribed(Frame, frozen=True, kw_only=True, tag="input.transcribed"):

@@ -16,6 +16,7 @@ TYPES: dict[str, ErrorType] = {
     "too_many_errors": "rate_limit_error",
     "not_ready": "server_error",
     "server_vad_unavailable": "invalid_request_error",
+    "engine_dead": "server_error",
     "stage_lost": "server_error",
     "stage_failed": "server_error",
     "runtime_contract_invalid": "server_error",

@@ -11,13 +11,16 @@ from msgspec.structs import replace
 from antiphon.events.envelope import Stored
 
 from . import frames as f
-from .step import Frames, View, step
+from .step import Frames, View, event_id, step
 
 VERSION = 2
 
 
 def _audio(frame: f.AudioDelta, stored: Stored) -> bytes:
-    return b"" if stored.blob is None else stored.blob.crc32c.to_bytes(4, "little")
+    """The first delta of an event speaks for all: in version 1 it was the only one."""
+    if stored.blob is None or frame.event_id != event_id(stored, 0):
+        return b""
+    return stored.blob.crc32c.to_bytes(4, "little")
 
 
 def _delta(frame: f.TranscriptDelta | f.TextDelta, stored: Stored) -> bytes:

@@ -21,6 +21,7 @@ from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.units import SAMPLE_RATE, samples_to_ms
 from antiphon.projections.base import expires_at, frame_number
 from antiphon.projections.duplex.formats import Format
+from antiphon.projections.slices import slices
 
 from . import frames as f
 from . import items
@@ -236,7 +237,10 @@ def _audio(view: View, stored: Stored, event: v.AudioSpoken) -> tuple[View, Fram
     view, speaking = _moved(view, event)
     if speaking is None or not speaking.audio:
         return view, []
-    return view, [f.AudioDelta(event_id=event_id(stored, 0), **_sounding(speaking))]
+    members = _sounding(speaking)
+    return view, [
+        f.AudioDelta(event_id=event_id(stored, k), **members) for k in range(len(slices(event.samples)))
+    ]
 
 
 def _sounding(speaking: Speaking) -> Json:

@@ -19,7 +19,7 @@ from .desk_bench import Bench, NotingEngine, fence
 from .serving_side import Serving
 
 WRONG: list[tuple[dict[str, object], str]] = [
-    ({"contract": 1}, "contract version 1, this is 2"),
+    ({"contract": 1}, "contract version 1, this is 3"),
     ({"name": ""}, "no name"),
     ({"engine": ""}, "no engine id"),
     ({"max_sessions": 0}, "max_sessions 0"),
@@ -63,8 +63,8 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_of_another_version_nothing_else_is_believed() -> None:
-    descriptor = replace(NotingEngine().descriptor, contract=3, name="", max_sessions=-3)
-    assert faults(descriptor) == ("contract version 3, this is 2",)
+    descriptor = replace(NotingEngine().descriptor, contract=4, name="", max_sessions=-3)
+    assert faults(descriptor) == ("contract version 4, this is 3",)
 
 
 @contextlib.asynccontextmanager

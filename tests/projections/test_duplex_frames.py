@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from antiphon.actors.session import commands as c
 from antiphon.events.vocabulary import Config
-from tests.actors.session.duplex import ASKED, BY_ITSELF, InUnits
+from tests.actors.session.duplex import ASKED, BY_ITSELF, Asked, InUnits
 from tests.actors.session.given import Talk
 
 from .duplex_laws import check, frames_of
@@ -74,6 +74,57 @@ def test_the_end_of_the_models_turn_is_told_and_what_converting_held_back_belong
     assert (turn["event"], turn["turn_id"], turn["model_turn_id"]) == ("model_turn_ended", 1, 0)
     [done] = of("response.done", talk)
     assert done["server_event_seq"] > turn["server_event_seq"]
+
+
+def turns(talk: Talk) -> list[tuple[str, int]]:
+    """Whatever names a turn and what it is, in order; of each answer only its beginning."""
+    shown: list[tuple[str, int]] = []
+    for frame in frames_of(talk.stored):
+        kind = frame["type"]
+        if kind == "turn.event":
+            shown.append((frame["event"], frame["turn_id"]))
+        elif kind == "input_audio_buffer.committed":
+            shown.append(("committed", frame["event"]["turn_id"]))
+        elif kind == "response.created":
+            shown.append(("created", frame["turn_id"]))
+    return shown
+
+
+def test_a_turn_has_one_number_from_the_users_first_word_to_the_end_of_the_answer() -> None:
+    talk = Asked(auto=True)
+    for k in range(2):
+        talk.do(c.SignalTurn(event="user_started"))
+        talk.talk_for(1_000)
+        talk.commit()
+        talk.understand("hello")
+        talk.do(c.SignalTurn(event="user_committed"))
+        talk.say("Hello.", 200)
+        talk.finish()
+        talk.do(c.SignalTurn(event="assistant_done"))
+        told = ["user_started", "committed", "created", "user_committed", "assistant_done"]
+        assert turns(talk)[-5:] == [(event, k + 1) for event in told]
+
+
+def test_what_is_deferred_gets_the_turn_in_which_it_will_be_answered() -> None:
+    talk = Asked(auto=True).speaking()
+    for _ in range(2):
+        talk.talk_for(1_000)
+        talk.commit()
+        talk.understand("and then?")
+    for _ in range(3):
+        talk.finish()
+    assert turns(talk) == [
+        *(("committed", 1), ("created", 1)),
+        *(("committed", 2), ("committed", 3)),
+        *(("created", 2), ("created", 3)),
+    ]
+
+
+def test_only_who_has_room_for_several_sessions_says_so() -> None:
+    for places, several in ((1, False), (2, True)):
+        [created] = of("session.created", Asked(max_sessions=places))
+        flags = created["session"]["capabilities"]
+        assert flags["supports_multi_session"] is flags["supports_multi_session_same_replica"] is several
 
 
 def test_an_overlap_is_told_with_its_rule() -> None:

@@ -60,6 +60,33 @@ def test_conversations_add_up() -> None:
     assert stats.first_audio == Spread(5, 300.0, 1_000.0)
 
 
+def test_how_long_answers_took_is_told_of_each_life_and_of_all() -> None:
+    log = MemoryLog()
+    calls = []
+    for k, ms in enumerate((100, 300)):
+        call = Call(log, f"sess_{k}")
+        call.answer(0)
+        for name, value, each in (("first_token_ms", ms, ()), ("token_gaps_ms", 30, (10_000, 20_000))):
+            measured = StageMeasured(
+                operation=Operation(0), index=0, name=name, value_ms=Millis(value), each_us=each
+            )
+            call.say(ms, measured)
+        call.speak(ms, tone(2_400))
+        call.sent(ms + 5, 2_400, first_ms=ms + 5)
+        call.end_answer(ms + 10)
+        call.hang_up(1_000)
+        calls.append(call)
+    stats = counted(*calls)
+    assert stats.clocks.responses == {"completed": 2}
+    assert [stats.clocks.stage[name].count for name in ("first_token_ms", "between_tokens_ms")] == [2, 4]
+    assert stats.clocks.stage["first_token_ms"].mean == 200.0
+    assert [(one.session, one.clocks.stage["first_token_ms"].p50) for one in stats.each] == [
+        ("sess_0", 100.0),
+        ("sess_1", 300.0),
+    ]
+    assert stats.clocks.server["created_to_first_audio_ms"].max == 300.0
+
+
 def test_breaking_in_is_counted_and_what_was_cut_off_was_not_heard() -> None:
     call = Call(MemoryLog())
     call.answer(0)

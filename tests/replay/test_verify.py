@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -12,12 +13,36 @@ from antiphon.events.ids import Seq
 from antiphon.events.memory import MemoryLog
 from antiphon.events.store import Expect
 from antiphon.events.vocabulary import ClientAttached, Event, FramesSent, SessionOpened, TextSpoken
+from antiphon.projections.base import Digest, frame_number
+from antiphon.projections.realtime.projection import RealtimeProjection
 from antiphon.replay import sources
 from antiphon.replay.verify import Verdict, verify
 from tests.golden.corpus import GOLDEN
 
 CALL = sources.of_recording(GOLDEN / "0.2.0" / "scripted.antiphon.zip")
-EVENTS = list(CALL.log.read(CALL.session))
+
+
+def as_if_sent_today(events: Iterable[Stored]) -> Iterator[Stored]:
+    """A recorded call of one attachment, with the digests of the frames that the present version makes."""
+    projection, digest = RealtimeProjection(), Digest()
+    view, waiting = projection.begin(1), deque[tuple[int, bytes, bytes]]()
+    for stored in events:
+        event = stored.event
+        if isinstance(event, FramesSent):
+            while waiting and waiting[0][0] <= event.through:
+                number, *frame = waiting.popleft()
+                if number not in event.withheld:
+                    digest.add(*frame)
+            sent = {"digest": digest.of_bytes(), "meaning": digest.of_meaning()}
+            stored = replace(stored, event=replace(event, projection=projection.version, **sent))
+        view, frames = projection.step(view, stored)
+        for k, frame in enumerate(frames):
+            encoded = projection.encode(frame), projection.meaning(frame, stored)
+            waiting.append((frame_number(stored.seq, k), *encoded))
+        yield stored
+
+
+EVENTS = list(as_if_sent_today(CALL.log.read(CALL.session)))
 
 Change = Callable[[Event], Event]
 

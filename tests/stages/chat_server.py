@@ -22,6 +22,20 @@ def words(*pieces: str, finish: str | None = "stop") -> Answer:
     return answer
 
 
+def calls(*pieces: dict) -> Answer:
+    """Calls of functions, in pieces as they are streamed."""
+
+    def answer(http: BaseHTTPRequestHandler) -> None:
+        http.send_response(200)
+        http.end_headers()
+        for piece in pieces:
+            http.wfile.write(event({"choices": [{"delta": {"content": None, "tool_calls": [piece]}}]}))
+        http.wfile.write(event({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}))
+        http.wfile.write(b"data: [DONE]\n\n")
+
+    return answer
+
+
 def event(chunk: object) -> bytes:
     return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 

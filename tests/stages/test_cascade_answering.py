@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 import pytest
+from msgspec.structs import replace
 
 from antiphon.actors.stages.cascade.answering import Answering
 from antiphon.actors.stages.cascade.delivery import LONGEST_ANSWER
@@ -49,8 +50,8 @@ class ScriptedWriter:
         return self.written
 
 
-def pronounce(clause: str) -> bytes:
-    return b"\1\0" * len(clause)
+def pronounce(clause: str, speed: float = 1.0) -> bytes:
+    return b"\1\0" * round(len(clause) / speed)
 
 
 @pytest.fixture
@@ -92,6 +93,15 @@ def test_an_answer_is_routed_spoken_measured_and_finished_in_this_order(begin):
     assert [last for *_, last in collected.outputs] == [False] * 5 + [True]
 
 
+def test_an_answer_is_spoken_as_fast_as_it_is_asked_to_be(begin):
+    answering, collected = begin(ScriptedWriter({"Why?": ["Because", " so."]}))
+    answering.speak(replace(speak(1, "Why?"), speed=0.5))
+    answering.speak(speak(2, "Why?"))
+    for operation, speed in ((1, 0.5), (2, 1.0)):
+        [said] = [body for body in collected.ended(operation) if isinstance(body, Said)]
+        assert said.pcm == pronounce("Because so.", speed)
+
+
 def test_an_intent_does_not_reach_the_model(begin):
     writer = ScriptedWriter({})
     answering, collected = begin(writer)
@@ -112,7 +122,7 @@ def test_a_chat_server_is_asked_everything_that_was_heard(begin):
 
 
 def test_a_written_answer_keeps_its_markup_and_needs_no_voice(begin):
-    def no_voice(clause):
+    def no_voice(clause, speed):
         raise AssertionError
 
     answering, collected = begin(ScriptedWriter({"Why?": ["**So**,", " 😀", " that", " is."]}), no_voice)
@@ -180,7 +190,7 @@ def test_an_answer_that_is_cancelled_while_it_waits_is_never_written(begin):
 def test_a_first_clause_is_spoken_before_the_later_ones_of_others(begin):
     spoken, first_begun, go_on = [], threading.Event(), threading.Event()
 
-    def slow(clause):
+    def slow(clause, speed):
         first_begun.set()
         assert go_on.wait(WAIT_S)
         spoken.append(clause)

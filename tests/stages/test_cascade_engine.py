@@ -149,6 +149,15 @@ def test_the_second_answer_reads_only_what_is_new(talk):
     assert second[-1].cached_tokens >= first[-1].input_tokens
 
 
+def test_what_is_prepared_too_late_makes_no_session_forget(talk):
+    """The beginning is read when there is time, and under load the first answer may come before."""
+    question = "What is the capital of France?"
+    first = talk.answer(question)
+    talk.engine.open(fence(talk.session), {})
+    second = talk.answer(question, text_of(first), "And what is it known for?")
+    assert second[-1].cached_tokens >= first[-1].input_tokens
+
+
 def test_intents_are_spoken_too(talk):
     bodies = talk.answer(talk.hear(questions()[12].pcm()))
     assert bodies[0] == Routed("intent:greeting")

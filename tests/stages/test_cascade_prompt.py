@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.actors.stages.cascade.prompt import SYSTEM, estimate, prompt
-from antiphon.actors.stages.contract import Turn
+from antiphon.actors.stages.contract import Call, Turn
 
 ROOM = 300
 texts = st.text("ab cé世", max_size=200)
@@ -41,6 +41,17 @@ def test_turns_are_dropped_rarely_and_many_at_once():
         firsts.append(prompt(conversation, "", ROOM)[1])
     changes = sum(a != b for a, b in itertools.pairwise(firsts))
     assert 0 < changes <= 8
+
+
+def test_an_output_is_never_left_without_its_call_and_what_is_beside_the_text_counts():
+    call = Call("c", "look", "x" * 300)
+    turns = [Turn(role="user", text="a" * 300) for _ in range(4)]
+    turns += [Turn(role="assistant", calls=(call,)), Turn(role="tool", text="b" * 900, call_id="c")]
+    _, called, returned = prompt(turns, "", ROOM)
+    assert (called.calls, returned.role, returned.call_id) == ((call,), "tool", "c")
+    assert 0 < len(returned.text) < 600, "the call has taken its room"
+    shown = Turn(role="user", text="a" * 600, images=(b"image",))
+    assert prompt([shown], "", ROOM)[-1].images == (b"image",)
 
 
 def test_instructions_follow_the_assistants_own_line():

@@ -5,14 +5,25 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from msgspec.structs import replace
 
 from antiphon.actors.stages.cascade.writing import Request, Stop, WritingFailed
 from antiphon.actors.stages.chat_backend import writer as writer_module
 from antiphon.actors.stages.chat_backend.engine import ChatEngine
 from antiphon.actors.stages.chat_backend.writer import ChatWriter, completions_url
-from antiphon.actors.stages.contract import EngineRefused, Failed, Finished, Routed, Said, Speak, Turn
+from antiphon.actors.stages.contract import (
+    Call,
+    Called,
+    EngineRefused,
+    Failed,
+    Finished,
+    Routed,
+    Said,
+    Speak,
+    Turn,
+)
 from antiphon.events.ids import Operation, SessionId
-from tests.stages.chat_server import Stub, status, words
+from tests.stages.chat_server import Stub, calls, status, words
 from tests.stages.collecting import WAIT_S, Collected, fence
 
 REQUEST = Request(session=SessionId("s"), messages=(Turn(role="user", text="Why?"),), temperature=0.5)
@@ -48,6 +59,71 @@ def test_words_are_handed_on_and_counted(stub, writer):
     assert stub.bodies[0]["messages"] == [{"role": "user", "content": "Why?"}]
     assert stub.bodies[0]["temperature"] == 0.5
     assert stub.keys == ["Bearer sk-secret"]
+
+
+CALL = Call("call_1", "weather", '{"at": "home"}')
+
+
+def test_a_conversation_with_calls_and_images_goes_over_as_such_servers_read_it(stub, writer):
+    stub.scripts = [words("Yes.")]
+    turns = (
+        Turn(role="user", text="Rain?", images=(b"\x89PNG", b"\xff\xd8\xff")),
+        Turn(role="assistant", text="", calls=(CALL,)),
+        Turn(role="tool", text="dry", call_id="call_1", name="weather"),
+    )
+    flat = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
+    nested = {"type": "function", "function": {"name": "clock"}}
+    asked = replace(
+        REQUEST, messages=turns, tools=(flat, nested), tool_choice={"type": "function", "name": "clock"}
+    )
+    writer.write(asked, lambda piece: False, Stop())
+    [body] = stub.bodies
+    shown, called, returned = body["messages"]
+    assert shown["content"][0] == {"type": "text", "text": "Rain?"}
+    urls = [part["image_url"]["url"] for part in shown["content"][1:]]
+    assert urls == ["data:image/png;base64,iVBORw==", "data:image/jpeg;base64,/9j/"]
+    function = {"name": "weather", "arguments": '{"at": "home"}'}
+    assert called == {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+    }
+    assert returned == {"role": "tool", "tool_call_id": "call_1", "content": "dry"}
+    described = {"name": "weather", "parameters": {"type": "object"}}
+    assert body["tools"] == [{"type": "function", "function": described}, nested]
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "clock"}}
+
+
+def test_without_functions_nothing_is_said_of_any(stub, writer):
+    stub.scripts = [words("Yes.")]
+    write(writer)
+    assert not {"tools", "tool_choice"} & stub.bodies[0].keys()
+
+
+def test_calls_come_in_pieces_and_are_told_whole_behind_the_words(stub):
+    stub.scripts = [
+        calls(
+            {"index": 0, "id": "call_1", "function": {"name": "weather", "arguments": ""}},
+            {"index": 0, "function": {"arguments": '{"at": '}},
+            {"index": 1, "id": "call_2", "function": {"name": "clock"}},
+            {"index": 0, "function": {"arguments": '"home"}'}},
+        )
+    ]
+    engine, collected = ChatEngine({"llm_url": stub.url, "llm_model": "some-model"}), Collected()
+    engine.start(collected)
+    engine.open(fence(), {})
+    engine.speak(speak(1, "Rain?"))
+    told = [body for body in collected.ended(1) if isinstance(body, Said | Called | Finished)]
+    assert told[:2] == [Called("call_1", "weather", '{"at": "home"}'), Called("call_2", "clock", "{}")]
+    assert told[2].why == "done"
+    engine.stop()
+
+
+def test_calls_without_end_are_no_answer(stub, writer):
+    stub.scripts = [calls(*({"index": k, "function": {"name": "again"}} for k in range(100)))]
+    with pytest.raises(WritingFailed) as failed:
+        write(writer)
+    assert failed.value.code == "llm_refused"
 
 
 def test_proxies_of_the_environment_are_not_asked_for_loopback(stub, monkeypatch):

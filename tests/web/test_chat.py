@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,14 @@ from antiphon.events.segments.log import SegmentLog
 from antiphon.events.vocabulary import EffectStarted, UnitSubmitted
 from tests.serving import running
 
+from .test_duplex_decode import JPEG
 from .wire import wire
+
+CALL = {"index": 0, "id": "call_1", "function": {"name": "look", "arguments": '{"at": "sky"}'}}
+TOOL = {"type": "function", "name": "look", "parameters": {"type": "object"}}
+
+
+IMAGE = "data:image/jpeg;base64," + base64.b64encode(JPEG).decode()
 
 
 class StubChat(BaseHTTPRequestHandler):
@@ -28,8 +36,11 @@ class StubChat(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        for word in ("The ", "stub ", "answers."):
-            chunk = json.dumps({"choices": [{"delta": {"content": word}}]})
+        deltas: list[dict[str, Any]] = [{"content": word} for word in ("The ", "stub ", "answers.")]
+        if "tools" in self.asked[-1] and self.asked[-1]["messages"][-1]["role"] == "user":
+            deltas = [{"tool_calls": [CALL]}]
+        for delta in deltas:
+            chunk = json.dumps({"choices": [{"delta": delta}]})
             self.wfile.write(f"data: {chunk}\n\n".encode())
         self.wfile.write(b"data: [DONE]\n\n")
 
@@ -72,3 +83,40 @@ async def test_what_is_typed_is_answered_in_writing_and_announced_before_it_is_a
     asked = [one.seq for one in stored if isinstance(one.event, UnitSubmitted)]
     started = [one.event.operation for one in stored if isinstance(one.event, EffectStarted)]
     assert asked == started
+
+
+async def test_a_function_is_called_and_answered_and_what_is_shown_is_seen(chat: str, tmp_path: Path) -> None:
+    config = tmp_path / "antiphon.toml"
+    config.write_text("[stage.chat]\nllm_sees = true\n")
+    arguments = ("--config", str(config), "--llm-url", chat, "--llm-model", "stub")
+    with running(tmp_path / "data", *arguments, stage="chat") as server:
+        async with wire(server, "?duplex=1") as client:
+            await client.send({"type": "session.update", "session": {"tools": [TOOL]}})
+            flags = (await client.next("session.updated"))["session"]["capabilities"]
+            assert (flags["supports_function_calls"], flags["supports_image_input"]) == (True, True)
+            content = [{"type": "input_text", "text": "Blue?"}, {"type": "input_image", "image_url": IMAGE}]
+            await client.send(
+                {"type": "conversation.item.create", "item": {"role": "user", "content": content}}
+            )
+            await client.send({"type": "response.create"})
+            called = await client.next("response.function_call_arguments.done")
+            assert (called["call_id"], called["name"]) == ("call_1", "look")
+            await client.next("response.done")
+            output = {"type": "function_call_output", "call_id": "call_1", "output": "grey"}
+            await client.send({"type": "conversation.item.create", "item": output})
+            await client.send({"type": "response.create"})
+            done = (await client.next("response.done"))["response"]
+            assert done["output"][0]["content"][0]["text"] == "The stub answers."
+    first, second = ([m for m in asked["messages"] if m["role"] != "system"] for asked in StubChat.asked)
+    assert first == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Blue?"},
+                {"type": "image_url", "image_url": {"url": IMAGE}},
+            ],
+        }
+    ]
+    assert [message["role"] for message in second] == ["user", "assistant", "tool"]
+    assert second[1]["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"at": "sky"}'}
+    assert second[2] == {"role": "tool", "tool_call_id": "call_1", "content": "grey"}

@@ -12,7 +12,7 @@ import pytest
 
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, ResponseId
-from antiphon.events.vocabulary import Config
+from antiphon.events.vocabulary import AudioFormat, Config
 from antiphon.media.encodings import from_samples
 from antiphon.media.wav import write_wav
 from antiphon.projections.duplex.errors import CODES
@@ -67,6 +67,14 @@ SIMPLE: list[tuple[dict[str, Any], Any]] = [
     (
         {"type": "input_audio_buffer.commit", "final": True, "create_response": False, "is_speech": False},
         c.CommitInput(respond=False, speech=False, any_length=True),
+    ),
+    (
+        {"type": "input_audio_buffer.commit", "final": False},
+        c.CommitInput(any_length=True, final=False),
+    ),
+    (
+        {"type": "input.commit", "final": False},
+        c.CommitInput(respond=False, any_length=True, final=False),
     ),
     (
         {"type": "input_audio_buffer.commit", "response_create": True},
@@ -210,7 +218,9 @@ UNREADABLE: list[tuple[str, dict[str, Any] | str, str, str | None]] = [
     ),
     ("tools for one answer", {"type": "response.create", "response": {"tools": []}}, "unsupported_native_response_options", "response.tools"),
     ("a song", {"type": "response.create", "response": {"modalities": ["song"]}}, "unsupported_response_modality", "response.output_modalities"),
-    ("another format for one answer", {"type": "response.create", "response": {"output_audio_format": "g711_ulaw"}}, "unsupported_audio_format", "response.output_audio_format"),
+    ("an unknown format for one answer", {"type": "response.create", "response": {"output_audio_format": "opus"}}, "unsupported_audio_format", "response.output_audio_format"),
+    ("an answer in mid-turn", {"type": "input.commit", "final": False, "create_response": True}, "bad_event", "final"),
+    ("too fast", {"type": "response.create", "response": {"speed": 9}}, "bad_event", "response.speed"),
     ("an endless answer of no tokens", {"type": "response.create", "response": {"max_tokens": 0}}, "bad_event", "response.max_output_tokens"),
     ("metadata of numbers", {"type": "response.create", "response": {"metadata": {"n": 1}}}, "bad_event", "response.metadata[...]"),
 ]  # fmt: skip
@@ -374,6 +384,8 @@ def test_how_loud_silence_is_a_session_may_say(said: float | None, speech: bool)
         ({"force_barge_in": True}, c.OverlapHints(force_barge_in=True)),
         ({"force_listen": True, "text": "yes"}, c.OverlapHints(force_listen=True, transcript="yes")),
         ({"transcript": "ok", "text": "yes"}, c.OverlapHints(transcript="ok")),
+        ({"vad": {"is_speech": True}}, None),
+        ({"vad": {"speech_started": False}}, c.OverlapHints(speech_started=False)),
     ],
 )
 def test_what_is_to_become_of_an_overlap(members: dict[str, Any], hints: c.OverlapHints | None) -> None:
@@ -431,7 +443,23 @@ def test_what_is_spoken_in_an_item_is_audio_and_a_commit_and_what_is_beside_it_c
     picture, audio, commit = read(create({"id": "a", "role": "user", "content": content}))
     assert (picture.item.id, len(picture.images)) == ("a_image", 1)
     assert len(audio.pcm) == 4_000
-    assert commit == c.CommitInput(respond=False, any_length=True)
+    assert commit == c.CommitInput(respond=False, any_length=True, item=ItemId("a"))
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"speed": 1.25}, c.CreateResponse(speed=1.25)),
+        ({"speed": 1.25, "audio": {"output": {"speed": 0.5}}}, c.CreateResponse(speed=0.5)),
+        ({"output_audio_format": "ulaw"}, c.CreateResponse(audio_format=AudioFormat("g711_ulaw", 8_000))),
+        (
+            {"audio": {"output": {"sample_rate_hz": 16_000}}},
+            c.CreateResponse(audio_format=AudioFormat("pcm16", 16_000)),
+        ),
+    ],
+)
+def test_how_one_answer_sounds(options: dict[str, Any], wanted: c.CreateResponse) -> None:
+    assert read({"type": "response.create", "response": options}) == [wanted]
 
 
 def test_options_of_one_answer() -> None:
@@ -447,6 +475,7 @@ def test_options_of_one_answer() -> None:
                 "conversation": "none",
                 "metadata": {"k": "v"},
                 "output_audio_format": "pcm",
+                "speed": 1,
                 "extra_body": {"anything": 1},
             },
         }

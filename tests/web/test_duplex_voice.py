@@ -31,8 +31,8 @@ from antiphon.media.pcm import to_float, to_pcm
 from antiphon.media.resample import Resampler
 from antiphon.media.wav import read_wav
 from antiphon.projections.duplex import frames as f
-from antiphon.projections.duplex.answering import MOST_SLICES, SLICE, slices
 from antiphon.projections.duplex.projection import DuplexProjection
+from antiphon.projections.slices import MOST_SLICES, SLICE, slices
 from antiphon.web.duplex.voice import DuplexSound
 
 S, R = SessionId("s"), ResponseId("r")

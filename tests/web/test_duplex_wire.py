@@ -233,6 +233,19 @@ async def test_case_4_a_commit_is_told_before_the_answer_to_it(server: RunningSe
         assert frames[committed]["event"]["is_speech"] is True
 
 
+async def test_a_cancel_right_behind_a_commit_stops_the_answer_to_it(server: RunningServer) -> None:
+    """Also where the commit still waits for its audio to be read, and the cancel does not."""
+    async with wire(server, DUPLEX) as client:
+        await open_session(client)
+        await client.append(SPEECH * 60)
+        await client.send({"type": "input.commit"})
+        await client.send({"type": "response.cancel"})
+        frames = await client.until("response.done")
+        assert not of("error", frames)
+        assert frames[-1]["response"]["status"] == "cancelled"
+        assert not of("response.output_audio.delta", frames)
+
+
 async def test_case_5_a_commit_of_nothing_is_one_error_and_no_answer(server: RunningServer) -> None:
     async with wire(server, DUPLEX) as client:
         await open_session(client, extra_body={"auto_response": True})
@@ -295,6 +308,39 @@ async def test_an_answer_comes_in_the_format_that_was_asked_for_to_the_sample(
         audio = of("response.output_audio.delta", await answer(client))
         assert {(delta["format"], delta["sample_rate_hz"]) for delta in audio} == {(encoding, rate)}
         assert sum(len(base64.b64decode(delta["delta"])) for delta in audio) == bytes_
+
+
+@pytest.mark.parametrize(
+    ("wanted", "encoding", "rate", "bytes_"),
+    [
+        ({"output_audio_format": "g711_ulaw"}, "g711_ulaw", 8_000, 9_600),
+        ({"response_format": "g711_alaw"}, "g711_alaw", 8_000, 9_600),
+        ({"audio": {"output": {"format": {"type": "pcm16", "rate": 48_000}}}}, "pcm16", 48_000, 115_200),
+        ({"audio": {"output": {"sample_rate_hz": 24_000}}}, "pcm16", 24_000, 57_600),
+    ],
+)
+async def test_a_format_of_one_answer_is_that_of_no_other(
+    server: RunningServer, wanted: dict[str, Any], encoding: str, rate: int, bytes_: int
+) -> None:
+    """However that answer ends."""
+    async with wire(server, DUPLEX) as client:
+        session = await open_session(client, audio={"output": {"format": {"type": "pcm16", "rate": 16_000}}})
+        await say(client, "Speak.")
+        await client.send({"type": "response.create", "response": wanted})
+        audio = of("response.output_audio.delta", await client.until("rate_limits.updated"))
+        assert {(delta["format"], delta["sample_rate_hz"]) for delta in audio} == {(encoding, rate)}
+        assert sum(len(base64.b64decode(delta["delta"])) for delta in audio) == bytes_
+
+        await say(client, "Go on.")
+        await client.send({"type": "response.create", "response": wanted})
+        await client.until("response.output_audio.delta")
+        await client.send({"type": "response.cancel"})
+        await client.until("rate_limits.updated")
+        after = of("response.output_audio.delta", await answer(client))
+        assert {(delta["format"], delta["sample_rate_hz"]) for delta in after} == {("pcm16", 16_000)}
+        await client.send({"type": "session.close"})
+        await client.next("session.closed")
+    assert verify(log_of(server), SessionId(session["id"])).same
 
 
 async def test_case_10_after_a_cancel_nothing_of_the_answer_comes_but_its_end(server: RunningServer) -> None:

@@ -124,6 +124,39 @@ async def test_a_cancel_or_a_close_waits_for_nobody(gated: Gated, kind: str, com
     assert await asked.settled() == [command, "AppendAudio", "CommitInput"]
 
 
+@pytest.mark.parametrize("kind", ["response.cancel", "barge_in", "input.cancel", "output_audio_buffer.clear"])
+@pytest.mark.parametrize("begins", ["input.commit", "response.create"])
+async def test_a_cancel_also_stops_what_it_overtakes(gated: Gated, kind: str, begins: str) -> None:
+    """The answer ends where it begins; what is asked for after the cancel is not stopped."""
+    asked = Asked(gated)
+    asked.take(append(1, LARGE), frame(begins), frame(kind), frame("response.create"))
+    gated.gate.set()
+    names = await asked.settled()
+    began = {"input.commit": "CommitInput", "response.create": "CreateResponse"}[begins]
+    assert names[-3:] == [began, "CancelResponse", "CreateResponse"]
+    assert names.count("CancelResponse") == (2 if kind == "response.cancel" else 1)
+    assert all(wish.if_any for wish in asked.wishes if isinstance(wish, c.CancelResponse))
+
+
+@pytest.mark.parametrize(
+    "cancel", [frame("response.cancel", response_id="resp_1"), frame("session.heartbeat")]
+)
+async def test_what_names_another_answer_or_none_stops_nothing_that_waits(gated: Gated, cancel: str) -> None:
+    asked = Asked(gated)
+    asked.take(append(1, LARGE), frame("input.commit"), cancel)
+    gated.gate.set()
+    assert (await asked.settled())[1:] == ["AppendAudio", "CommitInput"]
+
+
+async def test_a_cancel_with_nothing_to_stop_before_it_is_told_so(gated: Gated) -> None:
+    """A commit that nobody wants answered begins nothing."""
+    asked = Asked(gated)
+    asked.take(append(1, LARGE), frame("input_audio_buffer.commit"), frame("response.cancel"))
+    gated.gate.set()
+    assert await asked.settled() == ["CancelResponse", "AppendAudio", "CommitInput"]
+    assert not asked.wishes[0].if_any
+
+
 @pytest.mark.parametrize("kind", ["input_audio_buffer.clear", "input.cancel", "barge_in"])
 async def test_what_clears_the_input_voids_what_is_still_being_read(gated: Gated, kind: str) -> None:
     asked = Asked(gated)

@@ -11,6 +11,7 @@ import struct
 import termios
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,10 +24,11 @@ from antiphon.events.vocabulary import AudioSpoken, EpochAdvanced, FramesSent
 from antiphon.replay.verify import verify
 from antiphon.web.direct import EXTENSION, DirectWebSocket
 from antiphon.web.outbox import Letter, Outbox
-from tests.serving import RunningServer
+from tests.serving import RunningServer, running
 
 from .test_hostile import serving
 from .wire import WAIT_S, Wire
+from .wire import wire as open_wire
 
 MOST = 64 * 1024
 LETTERS = 100
@@ -117,6 +119,36 @@ def queued(port: int, client: int) -> int:
     ends = f":{port:04X}", f":{client:04X}"
     [queue] = [row[4] for row in rows if row[1].endswith(ends[0]) and row[2].endswith(ends[1])]
     return int(queue.split(":")[0], 16)
+
+
+@pytest.mark.parametrize("query", ["?duplex=1&model=scripted", ""])
+async def test_no_delta_is_longer_than_the_bound_allows_for(tmp_path: Path, query: str) -> None:
+    """However much a model says at once."""
+    script = tmp_path / "script.toml"
+    said = 'says = { type = "said", text = "A very long tone.", tone_ms = 60000 }'
+    done = 'says = { type = "finished" }\nlast = true'
+    script.write_text(f'[[replies]]\nto = "speak"\n[[replies.steps]]\n{said}\n[[replies.steps]]\n{done}\n')
+    config = tmp_path / "antiphon.toml"
+    config.write_text(f'[stage.scripted]\nscript = "{script}"\n')
+    with running(tmp_path / "data", "--config", str(config), stage="scripted") as server:
+        async with open_wire(server, query) as client:
+            session = SessionId((await client.next("session.created"))["session"]["id"])
+            item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello."}]}
+            await client.send({"type": "conversation.item.create", "item": item})
+            await client.send({"type": "response.create"})
+            frames = await client.until("response.done")
+        audio = [frame for frame in frames if frame["type"] == "response.output_audio.delta"]
+        sound = b"".join(base64.b64decode(frame["delta"]) for frame in audio)
+        assert len(sound) == 60 * 48_000
+        assert max(len(json.dumps(frame)) for frame in audio) <= len(AUDIO) + 800
+        numbers = [int(frame["event_id"].removeprefix("event_")) for frame in audio]
+        assert sorted(set(numbers)) == numbers
+        store = SegmentLog(server.data, deliver=lambda answer: answer())
+        spoken = [one for one in store.read(session) if isinstance(one.event, AudioSpoken)]
+        assert len(spoken) < len(audio)
+        assert b"".join(store.read_blob(session, one.blob) for one in spoken if one.blob) == sound
+    server.wait_until(lambda: verify(store, session).reports > 0)
+    assert verify(store, session).same
 
 
 async def test_who_breaks_in_does_not_hear_what_he_had_not_read(echo_server: RunningServer) -> None:

@@ -15,10 +15,17 @@ FURTHEST_MS = 10**9
 
 def commit(frame: f.Commit) -> c.CommitInput:
     respond = frame.create_response if frame.response_create is None else frame.response_create
+    if respond and not frame.final:
+        message = "an answer ends the user's turn: with final false none can be asked for"
+        raise Undecodable("invalid_value", message, "final", frame.event_id)
     if respond is None and isinstance(frame, f.InputCommit):
-        respond = True
+        respond = frame.final
     return c.CommitInput(
-        client_event=frame.event_id, respond=respond, speech=frame.is_speech, any_length=True
+        client_event=frame.event_id,
+        respond=respond,
+        speech=frame.is_speech,
+        any_length=True,
+        final=frame.final,
     )
 
 

@@ -95,6 +95,14 @@ class DuplexDecoder:
         except RecursionError as error:
             raise nested_too_deeply() from error
 
+    def begins(self, frame: f.ClientFrame) -> bool:
+        if isinstance(frame, f.Commit):
+            respond = frame.create_response if frame.response_create is None else frame.response_create
+            if respond is None:
+                respond = isinstance(frame, f.InputCommit) or self._config().auto_response
+            return respond and frame.final
+        return isinstance(frame, f.ResponseCreate)
+
     def flush(self) -> list[Wish]:
         return [*self._collector.flush()]
 

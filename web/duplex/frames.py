@@ -71,6 +71,7 @@ class Vad(Struct, frozen=True, kw_only=True):
     speech_probability: float | None = None
     probability: float | None = None
     silence_rms: float | None = None
+    speech_started: bool | None = None
 
 
 class Append(ClientFrame, frozen=True, kw_only=True, tag="input_audio_buffer.append"):

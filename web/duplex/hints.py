@@ -42,7 +42,9 @@ def overlap_hints(frame: f.Append) -> OverlapHints | None:
     """What the client asks for, if this comes over an answer. Raises Undecodable."""
     asked = frame.overlap_action or frame.overlap
     transcript = frame.transcript or frame.text or ""
-    if asked is None and not (transcript or frame.force_barge_in or frame.force_listen):
+    started = None if frame.vad is None else frame.vad.speech_started
+    forced = frame.force_barge_in or frame.force_listen
+    if asked is None and started is None and not (transcript or forced):
         return None
     action = None if asked is None else ACTIONS.get(asked)
     if asked is not None and action is None:
@@ -53,4 +55,5 @@ def overlap_hints(frame: f.Append) -> OverlapHints | None:
         force_barge_in=frame.force_barge_in,
         force_listen=frame.force_listen,
         transcript=transcript[:1000],
+        speech_started=started,
     )

@@ -1,7 +1,7 @@
 """conversation.item.create: items of text and images as they are, and what is spoken in them as audio.
 
-Spoken parts go the way of all audio: appended and committed, so their item gets its id from the session; what
-is written or shown beside them is an item of its own, before them. Silent parts are passed over.
+Spoken parts go the way of all audio: appended and committed, the first of them by the item's id. What is
+written or shown beside them is an item of its own, before them. Silent parts are passed over.
 """
 
 from __future__ import annotations
@@ -48,10 +48,12 @@ def create_item(frame: f.ItemCreate, speak: Speak) -> list[Command]:
     beside = [part for part in given.content if part.audio is None]
     name = None if given.id is None else f"{given.id}_image"
     asked: list[Command] = [_written(frame, beside, name)] if beside else []
+    item = None if given.id is None else ItemId(given.id)
     for part in spoken:
         audio = speak(part)
         if audio:
-            asked += [*audio, CommitInput(client_event=event, respond=False, any_length=True)]
+            asked += [*audio, CommitInput(client_event=event, respond=False, any_length=True, item=item)]
+            item = None
     return asked
 
 

@@ -10,6 +10,7 @@ ENDLESS = ("inf", "infinity", "unlimited")
 MODALITIES = {"audio", "text"}
 MOST_TOKENS = 4096
 HOTTEST = 2.0
+SLOWEST, FASTEST = 0.25, 1.5
 
 
 def modalities(given: list[str], where: str, client_event: str | None) -> tuple[str, ...]:
@@ -30,6 +31,14 @@ def tokens(
         message = f"a number of tokens is between 1 and {MOST_TOKENS}, or inf"
         raise Undecodable("invalid_value", message, where, client_event)
     return given
+
+
+def speed(given: float | None, where: str, client_event: str | None) -> float | None:
+    """How fast an answer is spoken; None: at the voice's own pace. Raises Undecodable."""
+    if given is not None and not SLOWEST <= given <= FASTEST:
+        message = f"a speed is between {SLOWEST} and {FASTEST}"
+        raise Undecodable("invalid_value", message, where, client_event)
+    return None if given == 1 else given
 
 
 def temperature(

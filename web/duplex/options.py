@@ -11,13 +11,13 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from antiphon.actors.session.commands import CreateResponse
-from antiphon.events.vocabulary import Config
+from antiphon.events.vocabulary import AudioFormat, Config
 from antiphon.projections.duplex import formats
 from antiphon.web.realtime.undecodable import Undecodable, explain
 
 from . import frames as f
 from .formats import output_format
-from .limits import modalities, temperature, tokens
+from .limits import modalities, speed, temperature, tokens
 from .members import AudioOut
 
 REFUSED = ("tools", "tool_choice", "input")
@@ -36,6 +36,7 @@ class Options(Struct, frozen=True, kw_only=True):
     output_audio_format: str | f.Format | None = None
     response_format: str | f.Format | None = None
     temperature: float | None = None
+    speed: float | None = None
     max_response_output_tokens: int | str | UnsetType | None = UNSET
     max_output_tokens: int | str | UnsetType | None = UNSET
     max_tokens: int | str | UnsetType | None = UNSET
@@ -54,7 +55,6 @@ def create_response(frame: f.ResponseCreate, present: Config) -> CreateResponse:
     except msgspec.ValidationError as error:
         raise explain(error, event, "response") from error
     _refuse(asked, event)
-    _check_format(asked, present, event)
     given = asked.output_modalities if asked.output_modalities is not None else asked.modalities
     length = next(
         (
@@ -65,6 +65,7 @@ def create_response(frame: f.ResponseCreate, present: Config) -> CreateResponse:
         UNSET,
     )
     most = tokens(length, "response.max_output_tokens", event)
+    pace = asked.speed if asked.audio.output.speed is None else asked.audio.output.speed
     hot = temperature(asked.temperature, "response.temperature", event)
     return CreateResponse(
         client_event=event,
@@ -73,6 +74,8 @@ def create_response(frame: f.ResponseCreate, present: Config) -> CreateResponse:
         voice=asked.audio.output.voice or asked.voice,
         temperature=hot if isinstance(hot, float) else None,
         max_output_tokens=most if isinstance(most, int) else None,
+        speed=speed(pace, "response.speed", event),
+        audio_format=_format(asked, present, event),
         metadata=asked.metadata,
         in_history=asked.conversation != "none",
     )
@@ -87,11 +90,10 @@ def _refuse(asked: Options, client_event: str | None) -> None:
             )
 
 
-def _check_format(asked: Options, present: Config, client_event: str | None) -> None:
-    """One connection hears one format; naming it again is no mistake."""
+def _format(asked: Options, present: Config, client_event: str | None) -> AudioFormat | None:
+    """That of this answer, if it is not the session's."""
     named = asked.audio.output.format or asked.output_audio_format or asked.response_format
     holds = formats.output_format(present)
     given = asked.audio.output.sample_rate_hz
-    if output_format(named, given, holds, "response.output_audio_format", client_event) != holds:
-        message = f"answers come as {holds.encoding} at {holds.rate} Hz: change that with session.update"
-        raise Undecodable("unsupported_audio_format", message, "response.output_audio_format", client_event)
+    wanted = output_format(named, given, holds, "response.output_audio_format", client_event)
+    return None if wanted == holds else AudioFormat(wanted.encoding, wanted.rate)

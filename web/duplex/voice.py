@@ -16,7 +16,7 @@ from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
 from antiphon.events.vocabulary import AudioSpoken
 from antiphon.media.encodings import Encoding
 from antiphon.media.outgoing import Outgoing
-from antiphon.projections.duplex.answering import slices
+from antiphon.projections.slices import slices
 
 
 class DuplexSound:

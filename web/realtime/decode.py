@@ -93,6 +93,9 @@ class RealtimeDecoder:
     def keep_apart(self, frames: int) -> None:
         """Clients of this dialect are not known to send anything again."""
 
+    def begins(self, frame: f.ClientEvent) -> bool:
+        return type(frame) is f.ResponseCreate
+
     def forget(self) -> None:
         self._held.clear()
         self._sound.drop()

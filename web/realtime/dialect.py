@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from antiphon.actors.runtime import Published, Retrieved
-from antiphon.events.ids import ResponseId, SessionId
-from antiphon.events.units import SAMPLE_RATE
+from antiphon.events.ids import ResponseId, Seq, SessionId
+from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
 from antiphon.events.vocabulary import Abilities, AudioSpoken, ClientResumed, Config, TurnDetection
 from antiphon.media.encodings import Encoding
 from antiphon.media.outgoing import Outgoing
@@ -20,6 +21,7 @@ from antiphon.projections.realtime.items import retrieved
 from antiphon.projections.realtime.projection import RealtimeProjection
 from antiphon.projections.realtime.session import session_object
 from antiphon.projections.realtime.step import View
+from antiphon.projections.slices import slices
 from antiphon.web.dialect import Beginning, Dialect, Receive
 
 from .decode import RealtimeDecoder
@@ -43,13 +45,15 @@ class PlainSound:
 
     def __init__(self) -> None:
         self._response, self._until = "", 0
+        self._seq = Seq(-1)
+        self._at = 0
+        self._left: deque[int] = deque()
+        """Samples of each delta of the present event that is still to come."""
         self._stream: Outgoing | None = None
 
     def fill(self, frame: f.AudioDelta, published: Published) -> tuple[f.AudioDelta, int, ResponseId]:
         event, response = published.stored.event, ResponseId(frame.response_id)
-        if isinstance(event, AudioSpoken):
-            self._until = event.until_sample
-        pcm = published.payload or b""
+        pcm = self._next(event, published) if isinstance(event, AudioSpoken) else b""
         if frame.form is UNSET:
             return replace(frame, delta=pcm), self._until, response
         if self._stream is None or response != self._response:
@@ -57,6 +61,17 @@ class PlainSound:
         spoken = isinstance(event, AudioSpoken)
         delta = self._stream.convert(pcm) if spoken else self._stream.finish()
         return replace(frame, delta=delta, form=UNSET), self._until, response
+
+    def _next(self, event: AudioSpoken, published: Published) -> bytes:
+        """The part of the event's audio that the next delta has."""
+        if published.stored.seq != self._seq:
+            self._seq, self._at, self._left = published.stored.seq, 0, deque(slices(event.samples))
+        start, self._at = self._at, self._at + self._left.popleft()
+        self._until = event.until_sample - event.samples + self._at
+        pcm = published.payload or b""
+        if not self._left and not start:
+            return pcm
+        return pcm[start * BYTES_PER_SAMPLE : self._at * BYTES_PER_SAMPLE]
 
 
 def _stream(form: Format) -> Outgoing:

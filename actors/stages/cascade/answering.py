@@ -13,7 +13,7 @@ from datetime import datetime
 import structlog
 
 from antiphon.actors.stages.cascade import intents
-from antiphon.actors.stages.cascade.delivery import Delivery
+from antiphon.actors.stages.cascade.delivery import Delivery, Pronounce
 from antiphon.actors.stages.cascade.occupied import Occupied
 from antiphon.actors.stages.cascade.prompt import prompt
 from antiphon.actors.stages.cascade.workers import Workers
@@ -22,9 +22,6 @@ from antiphon.actors.stages.contract import Emit, Failed, Pending, Routed, Speak
 from antiphon.events.ids import Fence, SessionId
 
 log = structlog.get_logger()
-
-Pronounce = Callable[[str], bytes]
-"""From a clause to its PCM."""
 
 _ANSWER, _PREPARATION = 0, 1
 _FIRST, _LATER = 0, 1
@@ -121,5 +118,7 @@ class Answering:
             messages=prompt(command.conversation, command.instructions, self._writer.room),
             max_tokens=command.max_output_tokens,
             temperature=command.temperature,
+            tools=command.tools,
+            tool_choice=command.tool_choice,
         )
         delivery.finish(self._writer.write(request, delivery.take, stop))

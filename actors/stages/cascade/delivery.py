@@ -11,12 +11,15 @@ from collections.abc import Callable
 from antiphon.actors.stages.cascade.policy import NOTHING_TO_SAY, Clauses, is_audible, spoken
 from antiphon.actors.stages.cascade.workers import Workers
 from antiphon.actors.stages.cascade.writing import Stop, Written
-from antiphon.actors.stages.contract import Body, Emit, Failed, Finished, Measured, Said, Speak
+from antiphon.actors.stages.contract import Body, Called, Emit, Failed, Finished, Measured, Said, Speak
 
 LONGEST_ANSWER = 50_000
 """Characters: an hour of speech. A chat server that goes on and on is listened to for no longer."""
 
 _FIRST, _LATER = 0, 1
+
+Pronounce = Callable[[str, float], bytes]
+"""From a clause, and how fast it is to be spoken (1: at the voice's own pace), to its PCM."""
 
 
 class Delivery:
@@ -28,11 +31,12 @@ class Delivery:
         stop: Stop,
         asked_at: float,
         emit: Emit,
-        pronounce: Callable[[str], bytes] | None,
+        pronounce: Pronounce | None,
         voice: Workers,
     ) -> None:
         self._command, self._stop, self._asked_at, self._emit = command, stop, asked_at, emit
         self._pronounce = pronounce if "audio" in command.modalities else None
+        self._speed = command.speed or 1.0
         self._voice = voice
         self._clauses = Clauses()
         self._room = LONGEST_ANSWER
@@ -84,7 +88,7 @@ class Delivery:
         if self._stop.is_set or self._pronounce is None:
             return
         try:
-            pcm = self._pronounce(text.strip()) if is_audible(text) else b""
+            pcm = self._pronounce(text.strip(), self._speed) if is_audible(text) else b""
         except Exception:
             self._say(Failed("engine_error", "the voice failed"), last=True)
             self._stop.set()
@@ -94,8 +98,10 @@ class Delivery:
             self._first_audio_ms = self._elapsed_ms()
 
     def _close(self, written: Written) -> None:
-        if self._pronounce is not None and self._first_audio_ms is None:
+        if self._pronounce is not None and self._first_audio_ms is None and not written.calls:
             self._speak(NOTHING_TO_SAY)
+        for call in written.calls:
+            self._say(Called(call.call_id, call.name, call.arguments))
         for name, value in (
             ("first_token_ms", self._first_token_ms),
             ("first_audio_ms", self._first_audio_ms),

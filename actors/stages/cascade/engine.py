@@ -64,6 +64,9 @@ class CascadeEngine:
             transcribes=True,
             max_sessions=chosen.max_sessions,
             must_not_repeat=bool(chosen.llm_url),
+            sees=chosen.llm_sees,
+            calls_tools=bool(chosen.llm_url),
+            response_options=("instructions", "max_output_tokens", "voice", "temperature", "speed"),
         )
 
     def start(self, emit: Emit) -> None:

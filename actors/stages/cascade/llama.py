@@ -58,6 +58,9 @@ class Llama:
             raise EngineRefused("no_model", f"there is no model file {gguf}")
         self.lanes = lanes
         self._slots = _Slots(slots)
+        self._reading = [threading.Lock() for _ in range(slots)]
+        """One for each slot: what is read into it is read one after the other, in the order seen here."""
+        self._answered: set[SessionId] = set()
         with tempfile.TemporaryDirectory(prefix="antiphon-") as private:
             parameters = _parameters(gguf, slots, threads)
             parameters.hostnames = [f"{private}/llama.sock"]
@@ -71,10 +74,15 @@ class Llama:
         self._read_beginning(0)
 
     def prepare(self, session: SessionId) -> None:
-        """Have the session's slot read how every prompt begins."""
-        self._read_beginning(self._slots.of(session))
+        """Have the session's slot read how every prompt begins. Too late, it would make the slot forget all
+        that the first answer has read."""
+        slot = self._slots.of(session)
+        with self._reading[slot]:
+            if session not in self._answered:
+                self._read_beginning(slot)
 
     def forget(self, session: SessionId) -> None:
+        self._answered.discard(session)
         self._slots.forget(session)
 
     def write(self, request: Request, take: Callable[[str], bool], stop: Stop) -> Written:
@@ -87,7 +95,10 @@ class Llama:
             enough = len(pieces) >= ENOUGH and ends_sentence("".join(pieces))
             return take(piece) or stop.is_set or enough
 
-        written = self._continue(request.messages, self._slots.of(request.session), allowed, heard)
+        slot = self._slots.of(request.session)
+        with self._reading[slot]:
+            self._answered.add(request.session)
+            written = self._continue(request.messages, slot, allowed, heard)
         cut = written.why == "length" and allowed != request.max_tokens
         return msgspec.structs.replace(written, why="cut") if cut else written
 
@@ -103,7 +114,7 @@ class Llama:
     ) -> Written:
         answer = _Answer(take)
         asked = {
-            "messages": [{"role": turn.role, "content": turn.text} for turn in messages],
+            "messages": [_message(turn) for turn in messages if turn.text],
             "stream": True,
             "id_slot": slot,
             "cache_prompt": True,
@@ -119,6 +130,13 @@ class Llama:
         if answer.error:
             raise WritingFailed("engine_error", f"the language model failed: {answer.error}")
         return answer.written
+
+
+def _message(turn: Turn) -> dict[str, str]:
+    """The model calls no functions: what one of the client's said is told to it."""
+    if turn.role == "tool":
+        return {"role": "system", "content": f"{turn.name}: {turn.text}"}
+    return {"role": turn.role, "content": turn.text}
 
 
 class _Answer:

@@ -11,10 +11,13 @@ prompt which fits by them fits the model's context.
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from antiphon.actors.stages.contract import Turn
 
 SYSTEM = "You are a friendly voice assistant. You reply in short, clear spoken English."
 _PER_TURN = 5
+_PER_IMAGE = 300
 
 
 def prompt(conversation: Sequence[Turn], instructions: str, room: int) -> tuple[Turn, ...]:
@@ -29,8 +32,8 @@ def prompt(conversation: Sequence[Turn], instructions: str, room: int) -> tuple[
     if history:
         room_for_last = room - estimate(system) - sum(map(_cost, history[:-1])) - _PER_TURN
         last = history[-1]
-        kept = _fitting(last.text[::-1], max(0, room_for_last))
-        history[-1] = Turn(role=last.role, text=last.text[len(last.text) - kept :])
+        kept = _fitting(last.text[::-1], max(0, room_for_last - _beside_text(last)))
+        history[-1] = replace(last, text=last.text[len(last.text) - kept :])
     return (Turn(role="system", text=system), *history)
 
 
@@ -48,11 +51,18 @@ def _first_kept(conversation: Sequence[Turn], room: int) -> int:
             while first < place and size > room // 2:
                 size -= _cost(conversation[first])
                 first += 1
+    while first and conversation[first].role == "tool":  # an output is nothing without its call
+        first -= 1
     return first
 
 
 def _cost(turn: Turn) -> int:
-    return estimate(turn.text) + _PER_TURN
+    return estimate(turn.text) + _PER_TURN + _beside_text(turn)
+
+
+def _beside_text(turn: Turn) -> int:
+    calls = sum(estimate(call.name + call.arguments) + _PER_TURN for call in turn.calls)
+    return calls + _PER_IMAGE * len(turn.images)
 
 
 def _fitting(text: str, room: int) -> int:

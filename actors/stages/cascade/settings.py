@@ -9,13 +9,15 @@ from antiphon.actors.stages.contract import EngineRefused
 
 
 class CascadeSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """`llm_url` puts a chat server in the embedded language model's place; `gguf_path` another model file.
+    """`llm_url` puts a chat server in the embedded language model's place, with `llm_sees` one that takes
+    images; `gguf_path` another model file.
 
     `lanes` answers are written at once and `threads` compute them (both: embedded model only).
     """
 
     llm_url: str = ""
     llm_model: str = ""
+    llm_sees: bool = False
     gguf_path: str = ""
     max_sessions: int = 8
     lanes: int = 2
@@ -33,4 +35,6 @@ def read_settings(settings: dict[str, Any]) -> CascadeSettings:
             raise EngineRefused("bad_settings", f"[stage.cascade] {name} is at least 1")
     if chosen.llm_url and chosen.gguf_path:
         raise EngineRefused("bad_settings", "[stage.cascade] either llm_url or gguf_path, not both")
+    if chosen.llm_sees and not chosen.llm_url:
+        raise EngineRefused("bad_settings", "[stage.cascade] llm_sees is said of llm_url")
     return chosen

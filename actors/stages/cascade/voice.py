@@ -17,6 +17,7 @@ class Voice:
         self._hibari = Hibari(voice="heart")
         self.pcm("Ready.")
 
-    def pcm(self, clause: str) -> bytes:
+    def pcm(self, clause: str, speed: float = 1.0) -> bytes:
         """The clause as PCM; empty if there is nothing to pronounce in it."""
-        return to_pcm(resample(self._hibari(clause, seed=_SEED), self._hibari.sample_rate, RATE))
+        sound = self._hibari(clause, speed=speed, seed=_SEED)
+        return to_pcm(resample(sound, self._hibari.sample_rate, RATE))

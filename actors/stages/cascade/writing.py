@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from antiphon.actors.stages.contract import Turn
+from antiphon.actors.stages.contract import Call, Turn
 from antiphon.events.ids import SessionId
 
 
@@ -36,6 +36,8 @@ class Request(Struct, frozen=True, kw_only=True):
     messages: tuple[Turn, ...]
     max_tokens: int | None = None
     temperature: float | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    tool_choice: Any = "auto"
 
 
 class Written(Struct, frozen=True, kw_only=True):
@@ -49,6 +51,8 @@ class Written(Struct, frozen=True, kw_only=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    calls: tuple[Call, ...] = ()
+    """Functions of the client's that are called behind the words."""
 
 
 class WritingFailed(Exception):

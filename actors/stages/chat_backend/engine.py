@@ -33,6 +33,7 @@ from antiphon.events.ids import Fence
 class ChatSettings(Struct, frozen=True, forbid_unknown_fields=True):
     llm_url: str
     llm_model: str
+    llm_sees: bool = False
     max_sessions: int = 64
 
 
@@ -57,6 +58,8 @@ class ChatEngine:
             speaks=False,
             max_sessions=chosen.max_sessions,
             must_not_repeat=True,
+            sees=chosen.llm_sees,
+            calls_tools=True,
         )
 
     def start(self, emit: Emit) -> None:

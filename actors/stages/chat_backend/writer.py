@@ -22,6 +22,7 @@ import httpx
 
 from antiphon.actors.stages.cascade.writing import Request, Stop, WritingFailed, Written
 from antiphon.actors.stages.chat_backend.chunks import Completion, NotAnAnswer
+from antiphon.actors.stages.chat_backend.messages import choice, message, tool
 from antiphon.actors.stages.chat_backend.sse import Events, TooLong
 from antiphon.actors.stages.contract import EngineRefused
 from antiphon.events.ids import SessionId
@@ -112,7 +113,7 @@ class ChatWriter:
     def _body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": [{"role": turn.role, "content": turn.text} for turn in request.messages],
+            "messages": [message(turn) for turn in request.messages],
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -120,6 +121,9 @@ class ChatWriter:
             body["max_tokens"] = request.max_tokens
         if request.temperature is not None:
             body["temperature"] = request.temperature
+        if request.tools:
+            body["tools"] = [tool(one) for one in request.tools]
+            body["tool_choice"] = choice(request.tool_choice)
         return body
 
 

@@ -77,7 +77,8 @@ def show(talk: Talk, n: int) -> None:
 
 def commit_somehow(talk: Talk, n: int) -> None:
     respond = (None, True, False)[n % 3]
-    attempt(talk, c.CommitInput(respond=respond, speech=False if n == 9 else None, any_length=n != 8))
+    speech = False if n == 9 else None
+    attempt(talk, c.CommitInput(respond=respond, speech=speech, any_length=n != 8, final=n not in (5, 8)))
 
 
 def break_in(talk: Talk, n: int) -> None:

@@ -16,7 +16,7 @@ from antiphon.actors.session import commands as c
 from antiphon.actors.session.decide import decide, refused
 from antiphon.actors.session.effects import Effect, outstanding
 from antiphon.actors.session.evolve import refold
-from antiphon.actors.session.history import content_of, conversation
+from antiphon.actors.session.history import Line, content_of, conversation
 from antiphon.actors.session.refusals import Refused
 from antiphon.actors.session.state import Session
 from antiphon.actors.session.timers import timers
@@ -225,7 +225,7 @@ class Talk:
 
     @property
     def conversation(self) -> list[tuple[str, str]]:
-        return list(conversation(self.state))
+        return spoken(conversation(self.state))
 
     def text_of(self, item: ItemId) -> str | None:
         """What retrieving the item would show."""
@@ -273,6 +273,11 @@ class Talk:
     def _but_for_the_record(state: Session) -> Session:
         blank = Session(state.id)
         return replace(state, seq=blank.seq, at=blank.at, refusals=blank.refusals, accepted=blank.accepted)
+
+
+def spoken(lines: Sequence[Line]) -> list[tuple[str, str]]:
+    """Who says what to the model."""
+    return [(line.role, line.text) for line in lines]
 
 
 def only(kind: type[E], events: Sequence[Event]) -> list[E]:

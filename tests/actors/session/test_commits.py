@@ -17,6 +17,7 @@ from antiphon.actors.session.refusals import (
 )
 from antiphon.events.ids import ItemId
 from antiphon.events.vocabulary import (
+    CommandRefused,
     InputCommitted,
     ModelListened,
     ResponseCreated,
@@ -27,7 +28,7 @@ from antiphon.events.vocabulary import (
 )
 
 from .duplex import ASKED, Asked, InUnits, message
-from .given import SILENCE, Talk, names, only
+from .given import SILENCE, Talk, names, only, pcm, spoken
 
 
 def outcome(events: list[Any]) -> str:
@@ -226,16 +227,16 @@ def test_deferred_items_are_answered_one_by_one_each_with_what_was_said_until_th
     talk.do(c.AcknowledgePlayback(heard_ms=2_000))
     talk.finish()
     [asked] = [effect for effect in talk.effects if isinstance(effect, e.Answer)]
-    assert asked.conversation == (
+    assert spoken(asked.conversation) == [
         ("user", "hello"),
         ("assistant", "First answer. "),
         ("user", "second question"),
-    )
+    ]
     talk.say("Second answer.", 500)
     talk.do(c.AcknowledgePlayback(heard_ms=500, response=talk.active.response))
     talk.finish()
     [asked] = [effect for effect in talk.effects if isinstance(effect, e.Answer)]
-    assert [text for _, text in asked.conversation] == [
+    assert [line.text for line in asked.conversation] == [
         "hello",
         "First answer. ",
         "second question",
@@ -394,8 +395,17 @@ def test_a_model_in_units_that_reads_is_asked_about_a_text_and_given_no_unit_mea
     assert talk.unit.until == 24_000
 
 
+ONE_TIME = {
+    "instructions": "whisper",
+    "voice": "alba",
+    "temperature": 0.1,
+    "max_output_tokens": 7,
+    "speed": 0.5,
+}
+
+
 def test_case_32_options_of_one_response_never_reach_the_next() -> None:
-    talk = Asked()
+    talk = Asked(response_options=tuple(ONE_TIME))
     ends = {
         "done": talk.finish,
         "cancelled": lambda: talk.do(c.CancelResponse()),
@@ -407,30 +417,22 @@ def test_case_32_options_of_one_response_never_reach_the_next() -> None:
         ),
     }  # fmt: skip
     for end in ends.values():
-        options = {"instructions": "whisper", "voice": "alba", "temperature": 0.1, "max_output_tokens": 7}
-        talk.do(message("one"), c.CreateResponse(**options))  # type: ignore[arg-type]
+        talk.do(message("one"), c.CreateResponse(**ONE_TIME))  # type: ignore[arg-type]
         [asked] = [effect for effect in talk.effects if isinstance(effect, e.Answer)]
-        assert (asked.instructions, asked.voice, asked.temperature, asked.max_output_tokens) == tuple(
-            options.values()
-        )
+        assert {name: getattr(asked, name) for name in ONE_TIME} == ONE_TIME
         end()
         talk.do(message("two"), c.CreateResponse())
         [asked] = [effect for effect in talk.effects if isinstance(effect, e.Answer)]
-        assert (asked.instructions, asked.voice, asked.temperature, asked.max_output_tokens) == (
-            "",
-            "",
-            None,
-            None,
-        )
+        assert {getattr(asked, name) for name in ONE_TIME} == {"", None}
         talk.finish()
     assert talk.state.config == ASKED
 
 
-@pytest.mark.parametrize("option", ["instructions", "voice", "temperature", "max_output_tokens"])
+@pytest.mark.parametrize("option", ONE_TIME)
 def test_options_that_the_stage_cannot_change_for_one_response_are_refused_by_name(option: str) -> None:
     talk = Asked(response_options=())
     talk.do(message("hello"))
-    value: Any = {"temperature": 0.5, "max_output_tokens": 5}.get(option, "x")
+    value: Any = ONE_TIME[option]
     refusal = talk.refuses(c.CreateResponse(**{option: value}))
     assert type(refusal) is OptionUnsupported
     assert refusal.parameter == f"response.{option}"
@@ -446,3 +448,112 @@ def test_options_of_the_answer_to_a_deferred_item_are_those_of_the_session() -> 
     talk.finish()
     assert talk.active.instructions is None
     assert [ended.outcome for ended in talk.all(ResponseEnded)] == ["completed"]
+
+
+def test_a_commit_that_is_not_final_makes_an_item_and_nobody_answers() -> None:
+    talk = Asked(auto=True)
+    talk.talk_for(1_000)
+    talk.commit(final=False)
+    talk.understand("It was in May,")
+    assert talk.state.turns.active is None
+    talk.talk_for(1_000)
+    talk.commit()
+    talk.understand("and it rained.")
+    assert talk.conversation == [("user", "It was in May,"), ("user", "and it rained.")]
+    assert talk.active
+
+
+def test_over_an_answer_what_is_not_final_is_neither_deferred_nor_a_mere_word() -> None:
+    for ms in (300, 1_400):
+        talk = Asked().speaking()
+        talk.talk_for(ms)
+        [committed] = only(InputCommitted, talk.commit(final=False))
+        assert committed.outcome == "kept"
+
+
+def test_a_model_that_hears_pieces_is_told_of_the_end_of_a_turn_and_of_no_other_commit() -> None:
+    talk = Talk(hears="continuously", detection=None)
+    for final, told in ((False, ["InputCommitted"]), (True, ["InputCommitted", "UnitSubmitted"])):
+        talk.do(c.AppendAudio(pcm=pcm(500)))
+        assert names(talk.do(c.CommitInput(final=final))) == told
+
+
+def test_a_commit_may_name_its_item_once() -> None:
+    talk = Asked()
+    talk.talk_for(500)
+    [committed] = only(InputCommitted, talk.commit(item=ItemId("mine")))
+    assert committed.item == talk.state.last_item == "mine"
+    talk.talk_for(500)
+    happened = talk.commit(item=ItemId("mine"), client_event="again")
+    [refused] = only(CommandRefused, happened)
+    assert (refused.code, refused.client_event, refused.attachment) == ("item_exists", "again", 1)
+    assert talk.refuses(c.CommitInput(any_length=True)).code == NothingToCommit.code
+
+
+# --- the turn of the answer to come -----------------------------------------------------------------------
+
+
+def turn_of(happened: list[Any]) -> int | None:
+    [committed] = only(InputCommitted, happened)
+    return committed.turn
+
+
+def over_an_answer() -> InUnits:
+    """A stream in which the model says something by itself, and the user a word over it."""
+    talk = InUnits()
+    talk.talk_for(1_000)
+    assert turn_of(talk.commit()) == 1
+    talk.model_says("one ", last=False)
+    assert talk.state.fence.turn == 1
+    talk.talk_for(200)
+    return talk
+
+
+def test_the_first_word_over_an_answer_fixes_the_turn_that_a_later_commit_has() -> None:
+    talk = over_an_answer()
+    talk.model_ends_its_turn()
+    talk.model_says("two ", last=False)
+    assert talk.state.fence.turn == 2, "the model answers by itself before the commit"
+    talk.talk_for(200)
+    assert turn_of(talk.commit()) == 2
+    talk.talk_for(200)
+    assert turn_of(talk.commit()) == 3
+
+
+@pytest.mark.parametrize("how", ["cleared", "cancelled"])
+def test_what_is_thrown_away_gives_its_turn_up(how: str) -> None:
+    talk = over_an_answer()
+    talk.do(c.ClearInput() if how == "cleared" else c.CancelResponse())
+    if how == "cleared":
+        talk.model_ends_its_turn()
+        talk.model_says("two ", last=False)
+    else:
+        talk.talk_for(1_000)
+        talk.model_says("two ", last=False)
+        talk.do(c.ClearInput())
+    assert talk.state.fence.turn == 2
+    talk.talk_for(200)
+    assert turn_of(talk.commit()) == 3
+
+
+def test_silence_fixes_no_turn() -> None:
+    talk = InUnits()
+    talk.talk_for(1_000, speech=False)
+    talk.model_says("one ", last=False)
+    talk.talk_for(200)
+    assert turn_of(talk.commit()) == 2
+
+
+def test_a_model_that_is_asked_answers_in_the_turn_that_the_commit_names() -> None:
+    talk = Asked().speaking()
+    talk.talk_for(1_400)
+    named = [turn_of(talk.commit())]
+    talk.understand("second")
+    talk.talk_for(200)
+    talk.finish()
+    assert talk.active.fence.turn == named[0] == 2
+    talk.talk_for(1_400)
+    assert turn_of(talk.commit()) == 3, "it was begun before the deferred one was answered"
+    talk.understand("third")
+    talk.finish()
+    assert talk.active.fence.turn == 3

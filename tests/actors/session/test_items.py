@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.attachment import FRAMES_PER_EVENT
+from antiphon.actors.session.effects import Answer
 from antiphon.actors.session.refusals import (
     Backpressure,
     CannotRead,
@@ -33,7 +35,7 @@ from antiphon.events.vocabulary import (
 )
 from antiphon.projections import base
 
-from .duplex import JPEG, UNIT_MS, Asked, InUnits, message
+from .duplex import ASKED, JPEG, UNIT_MS, Asked, InUnits, message
 from .given import Talk, names, only, pcm
 
 PNG = c.Image("image/png", b"\x89PNG")
@@ -278,3 +280,82 @@ def test_a_written_question_is_answered_by_whoever_reads() -> None:
     talk = Asked(auto=True)
     talk.do(message("hello"))
     assert talk.state.turns.active is None, "items are answered when somebody asks"
+
+
+# --- what a model that is asked sees of all this -----------------------------------------------------------
+
+
+def lines(talk: Talk) -> list[Any]:
+    """What the model was shown when it was asked last."""
+    [asked] = [effect for effect in talk.effects if isinstance(effect, Answer)]
+    return list(asked.conversation)
+
+
+def call(talk: Talk, call_id: str, name: str = "weather") -> None:
+    active = talk.active
+    word = {"operation": active.operation, "index": active.next_index, "epoch": talk.state.fence.epoch}
+    talk.do(c.RecordCall(call_id=call_id, name=name, arguments="{}", last=False, **word))
+
+
+def test_a_model_sees_what_it_called_and_right_behind_it_what_came_back() -> None:
+    talk = Asked(calls_tools=True)
+    talk.do(message("Rain?"), c.CreateResponse())
+    talk.say("Let me look. ", 100)
+    for call_id in ("here", "there", "nowhere"):
+        call(talk, call_id)
+    talk.finish()
+    talk.do(c.AcknowledgePlayback(heard_ms=100))
+    talk.do(message("Hurry."), output("there", "wet"), output("here", "dry"), c.CreateResponse())
+    said = [(line.role, line.text, [one.call_id for one in line.calls]) for line in lines(talk)]
+    assert said == [
+        ("user", "Rain?", []),
+        ("assistant", "Let me look. ", ["here", "there"]),
+        ("tool", "dry", []),
+        ("tool", "wet", []),
+        ("user", "Hurry.", []),
+    ], "a call without its output is not shown"
+    assert [line.call.call_id for line in lines(talk)[2:4]] == ["here", "there"]
+
+
+def test_calls_of_an_answer_out_of_band_are_shown_to_nobody() -> None:
+    talk = Asked(calls_tools=True)
+    talk.do(message("Rain?"), c.CreateResponse(in_history=False))
+    call(talk, "aside")
+    talk.finish()
+    talk.do(output("aside", "wet"), c.CreateResponse())
+    assert [line.role for line in lines(talk)] == ["user"]
+
+
+def test_only_a_model_that_calls_functions_is_told_of_any() -> None:
+    tools = ({"type": "function", "name": "weather"},)
+    for able in (True, False):
+        talk = Asked(config=replace(ASKED, tools=tools), calls_tools=able)
+        talk.do(message("Rain?"), c.CreateResponse())
+        [asked] = [effect for effect in talk.effects if isinstance(effect, Answer)]
+        assert asked.tools == (tools if able else ())
+
+
+def test_a_model_sees_the_images_of_an_item_and_those_that_came_with_what_was_said() -> None:
+    talk = Asked(sees=True)
+    talk.do(picture(JPEG, PNG))
+    talk.talk_for(500, images=(JPEG,))
+    talk.talk_for(500)
+    talk.commit(respond=True)
+    talk.understand("and this?")
+    received = [stored.seq for stored in talk.stored if isinstance(stored.event, ImageReceived)]
+    assert [(line.text, list(line.images)) for line in lines(talk)] == [
+        ("what is this?", received[:2]),
+        ("and this?", received[2:]),
+    ]
+    assert talk.state.units.images == ()
+
+
+def test_of_what_was_seen_before_anybody_spoke_the_latest_images_are_kept() -> None:
+    talk = Asked(sees=True)
+    for _ in range(20):
+        talk.do(c.AppendAudio(pcm=b"", images=(JPEG,)))
+    talk.talk_for(500)
+    talk.commit(respond=True)
+    talk.understand("look")
+    [line] = lines(talk)
+    assert list(line.images) == list(range(line.images[-1] - 7, line.images[-1] + 1))

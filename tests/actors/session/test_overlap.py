@@ -52,6 +52,8 @@ ANYTHING = OverlapHints(
     action="listen", force_barge_in=True, force_listen=True, transcript="ok"
 )  # what the first rule decides although later ones would decide otherwise
 
+BEGINS, GOES_ON = OverlapHints(speech_started=True), OverlapHints(speech_started=False)
+
 IN_ORDER: list[tuple[dict[str, Any], str, str]] = [
     ({"hints": replace(ANYTHING, action="barge_in")}, "barge_in", "client_overlap_action"),
     ({"hints": ANYTHING}, "listen", "client_overlap_action"),
@@ -75,6 +77,18 @@ IN_ORDER: list[tuple[dict[str, Any], str, str]] = [
         "listen",
         "server_vad_utterance_active",
     ),
+    (
+        {"speech": True, "policy": "barge_in_on_speech", "detected": True, "hints": BEGINS},
+        "barge_in",
+        "server_vad_speech_started",
+    ),
+    (
+        {"speech": True, "policy": "barge_in_on_speech", "hints": GOES_ON},
+        "listen",
+        "server_vad_utterance_active",
+    ),
+    ({"speech": True, "hints": BEGINS}, "listen", "policy_listen_only"),
+    ({"speech": False, "policy": "barge_in_on_speech", "hints": BEGINS}, "drop", "silence_or_noise"),
 ]
 
 
@@ -96,6 +110,15 @@ STREAMED: list[tuple[dict[str, Any], tuple[str, str] | None]] = [
         {"speech": True, "policy": "barge_in_on_speech", "detected": True},
         ("listen", "auto_response_continuous"),
     ),
+    (
+        {"speech": True, "policy": "barge_in_on_speech", "detected": True, "hints": BEGINS},
+        ("barge_in", "server_vad_speech_started"),
+    ),
+    (
+        {"speech": True, "policy": "barge_in_on_speech", "hints": GOES_ON},
+        ("listen", "auto_response_continuous"),
+    ),
+    ({"speech": True, "hints": BEGINS}, None),
 ]
 
 

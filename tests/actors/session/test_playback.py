@@ -217,7 +217,8 @@ def test_after_a_truncation_neither_retrieve_nor_the_next_prompt_contains_more()
     item = talk.state.played[0].item
     talk.do(c.CreateResponse())
     [effect] = talk.effects
-    assert effect.conversation == (("assistant", "one two"),)  # type: ignore[attr-defined]
+    [line] = effect.conversation  # type: ignore[attr-defined]
+    assert (line.role, line.text) == ("assistant", "one two")
     assert talk.text_of(item) == "one two"
 
 

@@ -24,7 +24,7 @@ from antiphon.events.vocabulary import (
     UnitSubmitted,
 )
 
-from .given import SILENCE, Talk, ms_of, names, only, pcm
+from .given import SILENCE, Talk, ms_of, names, only, pcm, spoken
 
 
 def asked(**how: object) -> Talk:
@@ -99,7 +99,7 @@ def test_the_model_is_asked_as_soon_as_the_last_word_of_the_user_is_understood()
     talk.hear(700, SILENCE)
     assert "UnitSubmitted" in names(talk.understand("hello"))
     [speak] = [effect for effect in talk.effects if type(effect).__name__ == "Answer"]
-    assert speak.conversation == (("user", "hello"),)  # type: ignore[attr-defined]
+    assert spoken(speak.conversation) == [("user", "hello")]  # type: ignore[attr-defined]
 
 
 def test_the_loss_of_the_model_stage_fails_the_session_and_ends_its_answer_first() -> None:
@@ -107,7 +107,34 @@ def test_the_loss_of_the_model_stage_fails_the_session_and_ends_its_answer_first
     happened = talk.do(c.RecordStage(stage="model", what="lost", message="killed"))
     assert names(happened) == ["StageLost", "ResponseEnded", "SessionFailed"]
     assert only(SessionFailed, happened)[0].code == "stage_lost"
-    assert only(ResponseEnded, happened)[0].outcome == "failed"
+    [ended] = only(ResponseEnded, happened)
+    assert (ended.outcome, ended.reason, ended.session_over) == ("failed", "stage_lost", True)
+
+
+def test_an_engine_that_says_it_is_dead_ends_the_session_by_its_own_code() -> None:
+    talk = asked(must_not_repeat=True)
+    operation = talk.active.operation
+    died = c.RecordFailure(
+        operation=operation, index=0, epoch=0, last=True, code="engine_dead", message="out of memory"
+    )
+    happened = talk.do(died)
+    assert names(happened) == ["UnitRefused", "EffectFailed", "ResponseEnded", "SessionFailed"]
+    assert only(ResponseEnded, happened)[0].reason == "engine_dead"
+    assert only(SessionFailed, happened)[0].message == "out of memory"
+    assert names(talk.do(c.RecordStage(stage="model", what="lost", message="killed"))) == ["StageLost"]
+
+
+@pytest.mark.parametrize("ending", ["lost", "closed"])
+def test_no_owed_answer_begins_when_the_session_ends(ending: str) -> None:
+    talk = asked(detection=TurnDetection(interrupt_response=False))
+    talk.utterance("And what of Lisbon?")
+    assert talk.state.turns.owed
+    if ending == "lost":
+        happened = talk.do(c.RecordStage(stage="model", what="lost", message="killed"))
+    else:
+        happened = talk.do(c.CloseSession(reason="client"))
+    assert len(only(ResponseEnded, happened)) == 1
+    assert not only(ResponseCreated, happened)
 
 
 def test_the_loss_of_the_voice_detector_leaves_the_session_without_server_vad() -> None:

@@ -205,6 +205,41 @@ def test_a_stream_that_is_committed_without_an_answer_goes_on_as_it_was() -> Non
     assert not talk.unit.final
 
 
+def test_a_commit_that_is_not_final_gives_the_model_all_of_it_and_the_turn_goes_on() -> None:
+    talk = InUnits()
+    talk.talk_for(1_300)
+    talk.model_listens()
+    [committed] = only(InputCommitted, talk.commit(final=False))
+    assert (committed.outcome, committed.final) == ("kept", False)
+    assert talk.given[-1] == (1_000, 1_300, 700)
+    assert (talk.unit.final, talk.unit.force_listen) == (False, False)
+    talk.model_listens()
+    assert talk.state.last_item == committed.item
+    assert not talk.state.units.awaiting, "nobody is asked to go on"
+    talk.talk_for(300)
+    talk.commit()
+    assert (talk.given[-1], talk.unit.final) == ((1_300, 1_600, 700), True)
+
+
+def test_on_the_boundary_a_commit_that_is_not_final_gives_nothing_more() -> None:
+    talk = InUnits()
+    talk.talk_for(1_000)
+    talk.model_listens()
+    assert names(talk.commit(final=False)) == ["InputCommitted"]
+    assert talk.wait(5_000) == []
+
+
+def test_without_auto_response_what_is_not_final_waits_to_be_asked_about_like_what_is() -> None:
+    talk = InUnits(auto=False)
+    talk.talk_for(400)
+    talk.commit(final=False)
+    talk.talk_for(400)
+    assert names(talk.commit(respond=True)) == ["InputCommitted", "ResponseCreated", "UnitSubmitted"]
+    assert (talk.given[-1], talk.unit.final) == ((0, 400, 600), False)
+    talk.model_listens()
+    assert (talk.given[-1], talk.unit.final) == ((400, 800, 600), True)
+
+
 def test_cleared_input_is_not_given() -> None:
     talk = InUnits()
     talk.talk_for(400)

@@ -237,14 +237,20 @@ class ClosesOnce(MyEngine):
 
 
 class NeverLetsGo(MyEngine):
+    """It is still busy with what was said before when the session leaves."""
+
+    left = threading.Event()
+
     def close(self, fence: Fence) -> Future[None] | None:
         busy = not self.tasks.empty()
         super().close(fence)
+        self.left.set()
         return Future() if busy else None
 
     def listen(self, command: Listen) -> None:
+        self.left.clear()
+        self.tasks.put(lambda: self.left.wait(10.0))
         super().listen(command)
-        self.tasks.put(lambda: time.sleep(0.05))
 
 
 class HoldsWhatItRefused(MyEngine):
@@ -293,17 +299,24 @@ class SpeaksWhereItMustListen(MyUnits):
 
 
 class WaitsForAVoidUnit(MyUnits):
-    """Begins the next unit when it has acknowledged the former one to itself, which a cancel prevents."""
+    """Begins the next unit when it has acknowledged the former one to itself, which a cancel prevents. It is
+    still busy with the former one when the cancel comes."""
 
     under_way: Any = None
+    cancelled = threading.Event()
+
+    def cancel(self, fence: Fence, next_fence: Fence) -> None:
+        super().cancel(fence, next_fence)
+        self.cancelled.set()
 
     def listen(self, command: Listen) -> None:
         if self.under_way is None:
             self.under_way = command
+            self.cancelled.clear()
             super().listen(command)
 
     def ends_hearing(self, command: Listen, heard: int) -> None:
-        time.sleep(0.02)
+        self.cancelled.wait(10.0)
         if command.fence.epoch == self.epochs.get(command.fence.session):
             self.under_way = None
         super().ends_hearing(command, heard)
