@@ -82,7 +82,9 @@ class RunningServer:
     def serving_pid(self) -> int:
         """The process that answers clients."""
         below = loopback.descendants(self.process.pid)
-        return next(pid for pid in below if b"antiphon.web.serve" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        return next(
+            pid for pid in below if b"antiphon.web.serve" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
 
     def kill(self) -> None:
         """No process of it gets to do anything more; those that are left end by themselves."""

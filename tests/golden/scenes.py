@@ -123,9 +123,7 @@ def overlapping() -> Talk:
 def coming_back() -> Talk:
     """A client is lost and comes back, is replaced, keeps its session, is parked with it, and stays away."""
     terms = Terms(disconnect_grace_s=30, idle_ttl_s=60)
-    talk = Talk(
-        session="coming_back", terms=terms, token=b"1", detection=None, config=Config(strict=True)
-    )
+    talk = Talk(session="coming_back", terms=terms, token=b"1", detection=None, config=Config(strict=True))
     talk.asks(1, c.AppendText(text="Are you there?", client_event="evt_1"))
     talk.do(c.CreateResponse())
     talk.say("I am, ", 400)
