@@ -38,7 +38,7 @@ from .dialect import Dialect
 from .outbox import Letter, Outbox
 from .sent import Sent
 from .showing import Showing
-from .trails import Trails, Walker
+from .trails import Walker
 
 log = structlog.get_logger(__name__)
 
@@ -94,7 +94,7 @@ class Attachment:
         return self._showing.config
 
     def leave_views(self, walker: Walker) -> None:
-        """Keep views along the way for whoever takes this place."""
+        """Keep views along the way for whoever comes back."""
         self._walker = walker
 
     # --- coming back --------------------------------------------------------------------------------------
@@ -104,11 +104,11 @@ class Attachment:
         self._behind = CatchingUp(self, self.token_hash, limits)
         self._unconfirmed = self.came_back = True
 
-    async def catch_up(self, store: Log, trails: Trails) -> bool:
+    async def catch_up(self, store: Log) -> bool:
         """Send what was missed; at the end whatever is published is shown again. Whether it could be."""
-        if self._behind is None or self.hosted is None:
+        if self._behind is None or self.hosted is None or self._walker is None:
             return True
-        caught_up = await self._behind.catch_up(store, self.hosted, trails, self._showing)
+        caught_up = await self._behind.catch_up(store, self.hosted.id, self._walker, self._showing)
         if caught_up:
             self._behind = None
         return caught_up
@@ -147,8 +147,6 @@ class Attachment:
     def _show(self, published: Published) -> None:
         stored, showing = published.stored, self._showing
         frames = showing.step(stored)
-        if self._walker is not None:
-            self._walker.passed(stored, showing.view)
         if type(stored.event) is EpochAdvanced:
             self._sent.took_back(self.outbox.take_back_audio())
         elif type(stored.event) is CommandRefused:
@@ -158,6 +156,8 @@ class Attachment:
 
     def shown(self, stored: Stored) -> None:
         """The frames of an event are on their way: say farewell if they are the last."""
+        if self._walker is not None:
+            self._walker.passed(stored, self._showing.view, self._showing.is_stream)
         if type(stored.event) not in _LAST:
             return
         match stored.event:

@@ -22,11 +22,10 @@ from typing import Any, Protocol
 import structlog
 from msgspec import Struct
 
-from antiphon.actors.host import Hosted
 from antiphon.actors.runtime import Published
 from antiphon.events.envelope import Stored
 from antiphon.events.errors import LogError
-from antiphon.events.ids import ResponseId, Seq
+from antiphon.events.ids import ResponseId, Seq, SessionId
 from antiphon.events.store import Log
 from antiphon.events.vocabulary import ClientReplaced, ClientResumed, EpochAdvanced, ResponseCreated
 from antiphon.projections.base import seq_of
@@ -34,7 +33,7 @@ from antiphon.projections.base import seq_of
 from .outbox import Letter, Outbox
 from .retelling import Retelling
 from .showing import Showing
-from .trails import Trails
+from .trails import Walker
 
 log = structlog.get_logger(__name__)
 
@@ -99,27 +98,30 @@ class CatchingUp:
     def _is_ours(self, attachment: int) -> bool:
         return self._resumed.done() and self._resumed.result().attachment == attachment
 
-    async def catch_up(self, store: Log, hosted: Hosted, trails: Trails, showing: Showing) -> bool:
+    async def catch_up(self, store: Log, session: SessionId, walker: Walker, showing: Showing) -> bool:
         """Send what was missed; whether it could be. `showing` is then at the end of the log."""
         resumed = await self._resumed
         projection, attachment = showing.dialect.projection, resumed.attachment
-        trodden = trails.before(hosted, showing.dialect.name, resumed.after)
-        position = Seq(0) if trodden is None else trodden[0]
-        showing.view = (
-            projection.begin(attachment) if trodden is None else projection.adopt(trodden[1], attachment)
-        )
-        retelling = Retelling(store, hosted.id, showing, resumed.after)
+        place = walker.begin(resumed.after)
+        if place is None:
+            position, showing.view = Seq(0), projection.begin(attachment)
+        else:
+            position, showing.view = place.seq, projection.adopt(place.view, attachment)
+            self._epochs.update((place.answer,) if place.answer else ())
+        retelling = Retelling(store, session, showing, resumed.after)
         try:
             while position < self._head:
                 until = self._head
-                missed = store.read(hosted.id, start=position, stop=until)
+                missed = store.read(session, start=position, stop=until)
                 await self._tell(missed, resumed, showing, retelling)
                 position = Seq(until)
+            while retelling.hear_known():
+                pass
         except _TooMuch as too_much:
             self._told.lost(too_much.reason)
             return False
         except LogError as error:
-            log.warning("resume.log_unreadable", session=hosted.id, code=error.code)
+            log.warning("resume.log_unreadable", session=session, code=error.code)
             self._told.lost("journal_gap")
             return False
         return True
@@ -135,6 +137,7 @@ class CatchingUp:
             if not self._greeted and stored.seq >= seq_of(resumed.after) and showing.view.session:
                 self._greeted = True
                 self._told.resumed(resumed, showing.view)
+                await self._hear_known(retelling)
             for letter in letters:
                 self._put(letter, stored)
             self._told.shown(stored)
@@ -142,6 +145,15 @@ class CatchingUp:
                 await asyncio.sleep(0)
                 began = time.monotonic()
             await self._told.outbox.below(AHEAD_BYTES)
+
+    @staticmethod
+    async def _hear_known(retelling: Retelling) -> None:
+        """The sound of an answer that the client has in part goes on from that part, which may be long."""
+        began = time.monotonic()
+        while retelling.hear_known():
+            if time.monotonic() - began > SLICE_S:
+                await asyncio.sleep(0)
+                began = time.monotonic()
 
     def _put(self, letter: Letter, stored: Stored) -> None:
         if letter.response is not None and self._epochs.get(letter.response, self._epoch) < self._epoch:

@@ -61,7 +61,7 @@ class Conversation:
         if self._direct is not None:
             self._direct.admit()
             attachment.outbox.use(self._direct.send_now, self._direct.writable.wait)
-        reading = asyncio.create_task(self._read(first, store, trails))
+        reading = asyncio.create_task(self._read(first, store))
         tasks: set[asyncio.Task[Any]] = {reading, *map(asyncio.create_task, self._watches())}
         reason, code = "lost", None
         try:
@@ -92,9 +92,9 @@ class Conversation:
         elif self._keep_alive_s is not None:
             yield self._alive(self._keep_alive_s)
 
-    async def _read(self, first: str | None, store: Log, trails: Trails) -> tuple[str, int | None]:
+    async def _read(self, first: str | None, store: Log) -> tuple[str, int | None]:
         """Until the client goes: why, and its close code."""
-        if not await self._attachment.catch_up(store, trails):
+        if not await self._attachment.catch_up(store):
             await asyncio.Event().wait()  # its farewell ends the conversation
         attachment = self._attachment
         decoder = attachment.dialect.decoder(attachment.config)

@@ -60,6 +60,9 @@ class Sound(Protocol):
         Called for every audio frame, in order.
         """
 
+    def is_stream(self, frame: Any) -> bool:
+        """Whether the audio of an answer's later events goes on from this frame's."""
+
 
 class Replies(Protocol):
     """Frames that no event holds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ from antiphon.actors.runtime import Published
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import SessionId
 from antiphon.events.store import Log
-from antiphon.events.vocabulary import ResponseCreated
+from antiphon.events.vocabulary import ResponseEnded
 from antiphon.projections.base import frame_number
 
 from .outbox import Letter
@@ -30,13 +31,16 @@ class Retelling:
         """Frames up to number `after` are passed over, but for those of events to be told `anyway`."""
         self._store, self._session, self._showing = store, session, showing
         self._after, self._anyway = after, anyway
-        self._known: list[tuple[Any, Stored]] = []
-        """Audio of the present answer that the client has: the rest goes on from it."""
+        self._known: deque[tuple[Any, Stored]] = deque()
+        """Audio that the client has and the rest goes on from: where it is a stream, that of the present
+        answer; otherwise that of the present event."""
+        self._answer_is_over = False
 
     def letters(self, stored: Stored) -> Iterator[Letter]:
         """The frames of the next event that are to be sent. Raises LogError where their audio is gone."""
-        if isinstance(stored.event, ResponseCreated):
+        if self._answer_is_over:
             self._known.clear()
+        self._answer_is_over = isinstance(stored.event, ResponseEnded)
         frames = self._showing.step(stored)
         return self._letters(stored, frames) if frames else iter(())
 
@@ -47,14 +51,27 @@ class Retelling:
             audio = self._showing.is_audio(frame)
             if number <= self._after and not self._anyway(stored):
                 if audio:
-                    self._known.append((frame, stored))
+                    self._pass_over(frame, stored)
                 continue
             if audio:
-                for earlier, of in self._known:
-                    self._showing.heard(earlier, self._published(of))
-                self._known.clear()
+                while self.hear_known():
+                    pass
             whole = whole or self._published(stored)
             yield self._showing.letter(number, frame, whole)
+
+    def _pass_over(self, frame: Any, stored: Stored) -> None:
+        if self._known and not self._showing.is_stream and self._known[-1][1] is not stored:
+            self._known.clear()
+        self._known.append((frame, stored))
+
+    def hear_known(self) -> bool:
+        """Have the sound go on from one more frame that the client has; False: it does from all of them.
+        Raises LogError where their audio is gone."""
+        if not self._known:
+            return False
+        frame, stored = self._known.popleft()
+        self._showing.heard(frame, self._published(stored))
+        return True
 
     def _published(self, stored: Stored) -> Published:
         blob = stored.blob

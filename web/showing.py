@@ -20,6 +20,8 @@ class Showing:
         self.dialect, self.view = dialect, view
         self._projection, self._audio = dialect.projection, dialect.audio
         self._sound, self._token = dialect.sound(), token
+        self.is_stream = False
+        """Whether the latest audio goes on from what was before it: then nobody can begin in its middle."""
 
     @property
     def config(self) -> Config:
@@ -33,13 +35,16 @@ class Showing:
         return frames
 
     def is_audio(self, frame: Any) -> bool:
-        return type(frame) is self._audio
+        if type(frame) is not self._audio:
+            return False
+        self.is_stream = self._sound.is_stream(frame)
+        return True
 
     def letter(self, number: int, frame: Any, published: Published) -> Letter:
         """The frame of that number, ready to be sent. Audio frames must come in order, each once."""
         encode = self._projection.encode
         encoded, meaning = encode(frame), self._projection.meaning(frame, published.stored)
-        if type(frame) is self._audio:
+        if self.is_audio(frame):
             filled, until, response = self._sound.fill(frame, published)
             return Letter(encode(filled), number, encoded, meaning, response, until)
         if self._token and type(frame) is self.dialect.greeting:

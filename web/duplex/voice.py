@@ -50,6 +50,10 @@ class DuplexSound:
         self._until = event.until_sample - event.samples + self._at
         return self._filled(frame, self._stream.convert(pcm)), self._until, response
 
+    def is_stream(self, frame: Any) -> bool:
+        """Resampled it is one."""
+        return bool(frame.sample_rate_hz != SAMPLE_RATE)
+
     def _filled(self, frame: Any, audio: bytes) -> Any:
         return replace(frame, **{self.member: audio})
 

@@ -73,6 +73,10 @@ class PlainSound:
             return pcm
         return pcm[start * BYTES_PER_SAMPLE : self._at * BYTES_PER_SAMPLE]
 
+    def is_stream(self, frame: f.AudioDelta) -> bool:
+        """The telephone's is."""
+        return frame.form is not UNSET
+
 
 def _stream(form: Format) -> Outgoing:
     encoding: Encoding = form.encoding  # type: ignore[assignment]  # one of FORMATS, and those are encodings
