@@ -15,8 +15,9 @@ from . import audio, record
 from .layout import Life
 from .reader import Reader
 
-FOLLOW_WINDOW = 1 << 16
-"""Bytes that `follow` reads at a time: a few ms of decoding between two turns of the event loop."""
+SMALL_WINDOW = 1 << 16
+"""Bytes that are read at a time: a few ms of decoding between two turns of an event loop; and no slower, as
+what was decoded is still in the processor's cache when it is looked at."""
 POLL_S = 0.01
 
 
@@ -38,7 +39,7 @@ def head(life: Life) -> Head:
 
 def events(life: Life, start: int, stop: int | None) -> Iterator[Stored]:
     """Those in [start, stop). Raises Corrupt after what precedes the damage."""
-    with Reader(life) as reader:
+    with Reader(life, window=SMALL_WINDOW) as reader:
         while (found := reader.step(start)) is not None:
             if stop is not None and reader.next_seq >= stop:
                 yield from (stored for stored in found if stored.seq < stop)
@@ -65,7 +66,7 @@ def blob(life: Life, ref: BlobRef) -> bytes:
 
 async def follow(life: Life, start: int) -> AsyncIterator[Stored | CaughtUp | SealedMark]:
     """Everything from `start`, then what comes; ends with the seal."""
-    with Reader(life, window=FOLLOW_WINDOW) as reader:
+    with Reader(life, window=SMALL_WINDOW) as reader:
         caught_up = False
         while True:
             while reader.has_more() and (found := reader.step(start)) is not None:
