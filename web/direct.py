@@ -5,8 +5,8 @@ more than the session's own work on it. `DirectWebSocket` is uvicorn's protocol 
 to a callable the moment it has come, and text to send goes to the transport if it takes it. An application
 finds it in its scope; where it is missing, under another server, plain ASGI does the same more slowly.
 
-A read brings up to 256 KiB, and that may be ten thousand frames. So it is worked on piece by piece, and when
-a client has had its turn the others have theirs.
+A read brings up to 256 KiB, and that may be ten thousand frames. So what is of more than one frame is worked
+on piece by piece, and clients take turns (taking_turns.py).
 
 What a socket has taken cannot be taken back, and left alone the kernel takes megabytes of a client that does
 not read: half a minute of an answer that nobody wants any more. So it is given little, and the rest waits in
@@ -29,12 +29,12 @@ from websockets.protocol import State
 
 from .framing import Boundary, text_frame, whole_text
 from .lobby import FREE_BYTES, Lobby, Place
+from .taking_turns import Line
 
 EXTENSION = "antiphon.direct"
 _END = b"\r\n\r\n"
-PIECE = 8 * 1024
-TURN_S = 0.005
-"""How long one client's frames may keep the loop from everybody else (and at least a piece)."""
+PIECE = 4 * 1024
+"""Bytes of one turn: up to a hundred frames, or a millisecond."""
 KERNEL_BYTES = 16 * 1024
 """What is asked of the kernel for what was sent. It holds up to two and a half times that."""
 TRANSPORT_BYTES = 8 * 1024
@@ -53,6 +53,8 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
 
     lobby: ClassVar[Lobby] = Lobby()
     """Of the process; a first message that is large waits in it."""
+    line: ClassVar[Line] = Line()
+    """Of the process, which has one loop."""
     _on_text: Callable[[str], None] | None = None
     _between: Boundary | None = None
     """Where the client's frames end, if it began to send them when it might."""
@@ -60,7 +62,8 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._later: deque[bytes] = deque()
-        """Read and not yet worked on."""
+        """Read and not yet worked on, in pieces."""
+        self._in_line = False
         self._watch: TimerHandle | None = None
         self._unknown: int | None = 0
         """Bytes that came before the session was open; None: it is."""
@@ -98,15 +101,15 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
                 return  # of no use to anybody
             if self._unknown > FREE_BYTES and self._place is None:
                 self._place = self.lobby.ask(self._read_on)
-        if self._later or self._waits:
-            self._later.append(data)
-            if self._waits:
-                self.transport.pause_reading()
-        elif len(data) <= PIECE:
+        if not self._later and not self._waits and self._is_little(data):
             self._work_on(data)
-        else:
-            self._later.extend(data[start : start + PIECE] for start in range(0, len(data), PIECE))
-            self._take_turn()
+            return
+        self._later.extend(data[start : start + PIECE] for start in range(0, len(data), PIECE))
+        self._stand_in_line()
+
+    def _is_little(self, data: bytes) -> bool:
+        """Whether it is of one frame, or less than a tenth of a turn's."""
+        return len(data) <= PIECE // 10 or (self._between is not None and self._between.is_one(data))
 
     @property
     def _waits(self) -> bool:
@@ -115,24 +118,30 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
 
     def _read_on(self) -> None:
         """There is a place. Not now: it may be given in the middle of whatever somebody else does."""
-        self.loop.call_soon(self._take_turn)
+        self._stand_in_line()
 
-    def _take_turn(self) -> None:
-        """Work on what was read, for a while."""
-        until = self.loop.time() + TURN_S
-        if self._waits:
-            self.transport.pause_reading()
-            return
-        while self._later and not self.read_paused and not self.transport.is_closing():
-            if self.loop.time() >= until:
-                self.transport.pause_reading()
-                self.loop.call_soon(self._take_turn)
-                return
+    def _stand_in_line(self) -> None:
+        """Read no more until what was read is worked on; that is done in turn, not now."""
+        self.transport.pause_reading()
+        if not self._in_line:
+            self._in_line = True
+            self.line.join(self._take_turn, self.loop)
+
+    def _take_turn(self) -> bool:
+        """Work on a piece of what was read. Whether there is more."""
+        if self._later and self._may_work:
             self._work_on(self._later.popleft())
+        self._in_line = bool(self._later) and self._may_work
         if self.transport.is_closing():
             self._later.clear()
-        elif not self.read_paused:
+        elif not self._later and self._may_work:
             self.transport.resume_reading()
+        return self._in_line
+
+    @property
+    def _may_work(self) -> bool:
+        """Whether what comes next has a place, somebody who takes it, and a sender who is there."""
+        return not self._waits and not self.read_paused and not self.transport.is_closing()
 
     def _work_on(self, data: bytes) -> None:
         """A whole text goes straight to who listens; all else, and fragments, by way of websockets."""
@@ -158,7 +167,7 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     async def receive(self) -> ASGIReceiveEvent:
         event = await super().receive()
         if self._later or self._waits:
-            self.loop.call_soon(self._take_turn)
+            self._stand_in_line()
         return event
 
     def keepalive_timeout(self) -> None:
@@ -226,7 +235,7 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     def go_on(self) -> None:
         if self.read_paused and not self.transport.is_closing():
             self.read_paused = False
-            self._take_turn()
+            self._stand_in_line()
 
     def send_receive_event_to_app(self) -> None:
         """Called by uvicorn with a whole message in `frames`."""

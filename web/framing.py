@@ -31,6 +31,12 @@ class Boundary:
     def is_here(self) -> bool:
         return not self._owed and not self._head
 
+    def is_one(self, chunk: bytes) -> bool:
+        """Whether no frame begins in the next chunk, but at its beginning."""
+        if self._head:
+            return False
+        return (self._owed or _size_of(chunk, 0)) >= len(chunk)
+
     def pass_over(self, chunk: bytes) -> None:
         chunk, at = self._head + chunk, self._owed
         while at < len(chunk) and (size := _size_of(chunk, at)):

@@ -1,0 +1,43 @@
+"""Whose frames are worked on next, where clients have sent more than can be done at once.
+
+Each does a piece in its turn, and all of them together have a little of every turn of the event loop. So
+however many they are, whoever sends a frame now and then waits for no more than that little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+TURN_S = 0.001
+"""Of a turn of the loop, and at least a piece."""
+
+Work = Callable[[], bool]
+"""Does a piece; whether there is more to do."""
+
+
+class Line:
+    """Those of one event loop who wait for their turn."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Work] = deque()
+
+    def join(self, work: Work, loop: asyncio.AbstractEventLoop) -> None:
+        """`work` is called later, again and again until it is done. It must not raise."""
+        if not self._waiting:
+            loop.call_soon(self._go, loop)
+        self._waiting.append(work)
+
+    def _go(self, loop: asyncio.AbstractEventLoop) -> None:
+        until = loop.time() + TURN_S
+        while self._waiting:
+            work = self._waiting[0]
+            more = work()
+            self._waiting.popleft()
+            if more:
+                self._waiting.append(work)
+            if loop.time() >= until:
+                break
+        if self._waiting:
+            loop.call_soon(self._go, loop)
