@@ -39,6 +39,7 @@ from .session_actor import (
     Leave,
     Retrieve,
     SessionActor,
+    StageBack,
     StageGone,
     Stop,
     TimerDue,
@@ -151,7 +152,7 @@ class SessionHost:
                 self.links[role] = StageLink.connect(
                     sockets[role],
                     self._hear(role),
-                    on_ready=lambda descriptor: None,
+                    on_ready=self._welcome(role),
                     on_lost=self._lose(role),
                     role=role,
                 )
@@ -335,8 +336,7 @@ class SessionHost:
                 link.send(command)
             elif isinstance(command, Open | Close):
                 # The stage is gone: whoever waits for its answer must hear so, but not from inside a turn.
-                session = command.fence.session
-                self._loop.call_soon(self._tell_gone, session, role, link.detail)
+                self._loop.call_soon(self._missed, command.fence.session, role, link.detail)
 
         return send
 
@@ -362,6 +362,15 @@ class SessionHost:
 
         return hear
 
+    def _welcome(self, role: StageRole) -> Callable[[Descriptor], None]:
+        def welcome(descriptor: Descriptor) -> None:
+            if self._sessions:
+                log.info("stage.returned", stage=role, engine=descriptor.engine)
+            for hosted in tuple(self._sessions.values()):
+                hosted.tell(StageBack(role))
+
+        return welcome
+
     def _lose(self, role: StageRole) -> Callable[[str], None]:
         def lose(reason: str) -> None:
             log.error("stage.lost", stage=role, reason=reason)
@@ -369,6 +378,13 @@ class SessionHost:
                 self._tell_gone(session, role, reason)
 
         return lose
+
+    def _missed(self, session: SessionId, role: StageRole, reason: str) -> None:
+        """A stage was gone when it was told something; by now it may be back."""
+        self._tell_gone(session, role, reason)
+        hosted = self._sessions.get(session)
+        if hosted is not None and self.links[role].state == "ready":
+            hosted.tell(StageBack(role))
 
     def _tell_gone(self, session: SessionId, role: StageRole, reason: str) -> None:
         hosted = self._sessions.get(session)

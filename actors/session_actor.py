@@ -64,6 +64,10 @@ class StageGone(Struct, frozen=True):
     reason: str
 
 
+class StageBack(Struct, frozen=True):
+    stage: commands.StageRole
+
+
 class TimerDue(Struct, frozen=True):
     name: TimerName
 
@@ -131,6 +135,7 @@ _HANDLERS: dict[type, Callable[[SessionLoop, Any], None]] = {
     TimerDue: lambda loop, message: loop.timer_due(message.name),
     Retrieve: lambda loop, message: loop.retrieve(message.sink, message.item, message.client_event),
     StageGone: lambda loop, message: loop.stage_gone(message.stage, message.reason),
+    StageBack: lambda loop, message: loop.stage_back(message.stage),
     Come: lambda loop, message: loop.resume(message.sink, message.resume),
     Leave: lambda loop, message: loop.park(message.reason),
     Stop: lambda loop, message: loop.stop(),

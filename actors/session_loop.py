@@ -256,7 +256,10 @@ class SessionLoop:
 
     def stage_gone(self, stage: commands.StageRole, reason: str) -> None:
         if stage in self._ledger.state.holding:
-            self._do(Asked(commands.RecordStage(stage=stage, what="lost", message=reason)))
+            self._do(Asked(commands.RecordStage(stage=stage, what="away", message=reason)))
+
+    def stage_back(self, stage: commands.StageRole) -> None:
+        self._do(Asked(commands.RecordStage(stage=stage, what="returned")))
 
     def timer_due(self, name: TimerName) -> None:
         self._armed.pop(name, None)
@@ -325,7 +328,7 @@ class SessionLoop:
         state, timed = self._ledger.state, self._timed
         same = state.voice is timed.voice and state.played is timed.played and state.config is timed.config
         same = same and state.units is timed.units and state.proposals is timed.proposals
-        same = same and state.lease is timed.lease
+        same = same and state.lease is timed.lease and state.away is timed.away
         if same and state.turns.active is timed.turns.active and state.input is timed.input:
             return  # what timers depend on is as it was; more input only makes them later
         self._timed = state

@@ -37,6 +37,7 @@ from antiphon.events.vocabulary import (
     SessionFailed,
     SpeechStarted,
     SpeechStopped,
+    StageAway,
     StageLost,
     StageRefused,
     UnitCompleted,
@@ -46,6 +47,7 @@ from antiphon.events.vocabulary import (
 )
 
 from . import (
+    absence,
     attachment,
     commands,
     commits,
@@ -168,6 +170,7 @@ RULES: dict[type[Event], Rule] = {
     ResponseEnded: turns.answer_owed,
     StageRefused: life.without_stage,
     StageLost: life.without_stage,
+    StageAway: absence.interrupt,
 }
 
 BEFORE: dict[type[Event], Rule] = {

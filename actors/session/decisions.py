@@ -13,7 +13,6 @@ from antiphon.events.vocabulary import (
     Event,
     ModelListened,
     ResponseEnded,
-    SessionFailed,
     TurnEnded,
     UnitCompleted,
     UnitRefused,
@@ -25,8 +24,6 @@ from .commands import RecordConsumed, RecordFailure, RecordFinish, RecordTurnEnd
 from .state import Active, Session
 
 NO_DECISION = "buffering"
-ENGINE_DEAD = "engine_dead"
-"""By which a stage says of an operation that nothing more will come of any: the contract's word."""
 WITHOUT_OUTPUT = "turn_completed_without_output"
 
 
@@ -107,8 +104,6 @@ def record_finish(state: Session, command: RecordFinish, at: Moment) -> list[Eve
 
 def record_failure(state: Session, command: RecordFailure, at: Moment) -> list[Event]:
     """An operation failed: a recognition leaves its item without text, an answer ends as failed."""
-    if command.code == ENGINE_DEAD:
-        return _engine_died(state, command)
     active = state.turns.active
     lost = failed_unit(state, command.operation, command.code, command.message, retryable=command.retryable)
     if lost:
@@ -131,17 +126,6 @@ def record_failure(state: Session, command: RecordFailure, at: Moment) -> list[E
         return [refused, failed]
     owed = recognising or _is_ending(state, command) or is_input(state, command.operation)
     return [refused] if owed else []
-
-
-def _engine_died(state: Session, command: RecordFailure) -> list[Event]:
-    """The session ends by the engine's own word: that its process then goes as well is no news."""
-    active, message = state.turns.active, command.message
-    events: list[Event] = [
-        UnitRefused(operation=command.operation, code=command.code, message=message, retryable=True)
-    ]
-    if active is not None and active.started and active.operation == command.operation:
-        events.append(EffectFailed(operation=command.operation, code=command.code, message=message))
-    return [*events, SessionFailed(code=command.code, message=message)]
 
 
 def _is_ending(state: Session, word: StageWord) -> bool:

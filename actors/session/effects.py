@@ -25,6 +25,7 @@ from antiphon.events.vocabulary import (
     SessionFailed,
     SessionOpened,
     StageRefused,
+    StageReturned,
     UnitSubmitted,
     WriterOpened,
 )
@@ -217,6 +218,7 @@ EFFECTS: dict[type[Event], Derive] = {
     EffectStarted: lambda state, event, seq: _answer(state),
     EpochAdvanced: lambda state, event, seq: [CancelStage(event.cancelled, event.next)],
     StageRefused: lambda state, event, seq: _let_go(state, event),
+    StageReturned: lambda state, event, seq: _ask_again(state, event.stage),
     SessionClosed: lambda state, event, seq: _close(state, event.reason),
     SessionExpired: lambda state, event, seq: _close(state, event.reason),
     SessionFailed: lambda state, event, seq: _close(state, event.code),
@@ -227,6 +229,11 @@ def effects(state: Session, event: Event, seq: int) -> list[Effect]:
     """What must be done because `event`, at `seq`, is in the log; `state` is the state after it."""
     derive = EFFECTS.get(type(event))
     return [] if derive is None else derive(state, event, Operation(seq))
+
+
+def _ask_again(state: Session, stage: str) -> list[Effect]:
+    """What is outstanding at one stage; all that names none is the model's."""
+    return [effect for effect in outstanding(state) if getattr(effect, "stage", "model") == stage]
 
 
 def outstanding(state: Session) -> list[Effect]:

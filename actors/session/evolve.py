@@ -52,11 +52,13 @@ from antiphon.events.vocabulary import (
     SessionParked,
     SpeechStarted,
     SpeechStopped,
+    StageAway,
     StageLost,
     StageMeasured,
     StageOutputDropped,
     StageRefused,
     StageReleased,
+    StageReturned,
     TextSpoken,
     ToolCalled,
     TurnEnded,
@@ -68,6 +70,7 @@ from antiphon.events.vocabulary import (
 )
 
 from . import (
+    absence,
     attachment,
     configuration,
     fence,
@@ -96,6 +99,7 @@ FOLDS: dict[type[Event], tuple[Fold, ...]] = {
     SessionFailed: (life.fold,),
     SessionParked: (attachment.fold, lease.fold),
     WriterOpened: (
+        absence.fold,
         playback.fold_ends,
         input.fold,
         voice.fold,
@@ -125,7 +129,9 @@ FOLDS: dict[type[Event], tuple[Fold, ...]] = {
     InputCleared: (voice.fold, input.fold, turns.fold_owed, units.fold_input),
     StageRefused: (life.fold_stages,),
     StageReleased: (life.fold_stages,),
-    StageLost: (life.fold_stages,),
+    StageLost: (life.fold_stages, absence.fold),
+    StageAway: (absence.fold,),
+    StageReturned: (absence.fold,),
     UnitSubmitted: (input.fold_recognition, turns.fold, turns.fold_endings, units.fold, configuration.fold),
     UnitCompleted: (input.fold_recognition, turns.fold_endings, units.fold),
     EffectStarted: (turns.fold,),

@@ -2,9 +2,8 @@
 
 A session is open from SessionOpened until SessionClosed, SessionExpired or SessionFailed, and then nothing of
 it changes. A process that stops does not end it, unless its terms are that nobody may come back.
-Ending it ends what is being generated first. A model stage that will not take the session in, or dies,
-takes the answer under way (and without any stage, the session) with it; a voice detector that goes leaves
-the session without server VAD.
+Ending it ends what is being generated first. A model stage that will not take the session in, or is lost for
+good, takes the session with it; a voice detector that is leaves it without server VAD.
 """
 
 from __future__ import annotations
@@ -24,10 +23,12 @@ from antiphon.events.vocabulary import (
     SessionFailed,
     SessionOpened,
     SessionParked,
+    StageAway,
     StageLost,
     StageOpened,
     StageRefused,
     StageReleased,
+    StageReturned,
     WriterOpened,
 )
 
@@ -89,8 +90,11 @@ def record_stage(state: Session, command: RecordStage, at: Moment) -> list[Event
             return [StageOpened(stage=command.stage, engine=command.engine)]
         case "released":
             return [StageReleased(stage=command.stage)]
-        case "lost":
-            return [StageLost(stage=command.stage, reason=command.message)]
+        case "away":
+            return [StageAway(stage=command.stage, reason=command.message)]
+        case "returned":
+            away = any(stage == command.stage for stage, _ in state.away)
+            return [StageReturned(stage=command.stage)] if away and state.phase == "open" else []
         case _:
             return [
                 StageRefused(
@@ -110,7 +114,7 @@ def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -
     if event.stage == "model":
         if isinstance(event, StageRefused):
             return [SessionFailed(code=event.code, message=event.message)]
-        return [SessionFailed(code="stage_lost", message="the model's process has ended")]
+        return [SessionFailed(code="stage_lost", message="the model did not come back")]
     if state.config.turn_detection is None:
         return []
     lost = replace(state.config, turn_detection=None)

@@ -3,7 +3,8 @@
 A recogniser that does not answer leaves its item without text, and a model that neither begins its answer
 nor goes on with it has failed it: the epoch moves, so that what it says later is void, and the client gets
 its end. So it is with a unit, whose input is kept. Of a stage that does not settle a configuration nobody
-knows by which one it runs: the session fails. No client waits for ever because a stage hangs.
+knows by which one it runs: the session fails. No client waits for ever because a stage hangs. One that is
+away is not silent (absence.py).
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _SECOND_NS = 1_000_000_000
 
 def due_ns(state: Session) -> int | None:
     """When the stage that has been silent for longest is overdue."""
+    if any(stage == "model" for stage, _ in state.away):
+        return None
     dues = [r.asked_mono_ns + RECOGNISE_S * _SECOND_NS for r in state.input.recognitions if r.text is None]
     active, flight = state.turns.active, state.units.flight
     if flight is not None:

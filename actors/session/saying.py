@@ -31,7 +31,7 @@ class RecordStage(Command, frozen=True, kw_only=True):
     """A stage took the session in, would not, let it go, or died."""
 
     stage: StageRole
-    what: Literal["opened", "refused", "released", "lost", "configured", "config_refused"]
+    what: Literal["opened", "refused", "released", "away", "returned", "configured", "config_refused"]
     engine: str = ""
     code: str = ""
     message: str = ""

@@ -300,6 +300,8 @@ class Session(Struct, frozen=True, gc=False):
     accepted: Accepted = Accepted()
     lease: Lease = Lease()
     principal: str | None = None
+    away: tuple[tuple[str, int], ...] = ()
+    """Stages whose process has gone and is awaited, and since when (monotonic ns)."""
     holding: frozenset[str] = frozenset()
     """The stages that have the session and have not let it go."""
     refusals: Refusals = Refusals()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Event
 
-from . import continuation, lease, patience
+from . import absence, continuation, lease, patience
 from .commands import FireTimer, TimerName
 from .playback import estimate_played_out, playout_due_ns
 from .state import Session
@@ -31,6 +31,8 @@ def timers(state: Session) -> dict[TimerName, int]:
         dues["continuation"] = due
     if (due := lease.due_ns(state)) is not None:
         dues["lease"] = due
+    if (due := absence.due_ns(state)) is not None:
+        dues["absence"] = due
     return dues
 
 
@@ -44,5 +46,7 @@ def fire(state: Session, command: FireTimer, at: Moment) -> list[Event]:
             return continuation.go_on(state, at)
         case "lease":
             return lease.end(state, at)
+        case "absence":
+            return absence.give_up(state, at)
         case _:
             return patience.go_on(state, at)

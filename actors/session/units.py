@@ -42,6 +42,8 @@ from .state import Held, Session, Unit, Units
 
 STALE = "stale_fence"
 """Why a stage refuses a unit that a cancel overtook."""
+AWAY = "stage_lost"
+"""Why a unit is refused whose stage has gone: it will be given again when that is back."""
 
 MOST_SHOWN = 8
 """Images that came with audio and wait for an item, where input does not come in units: the newest."""
@@ -106,7 +108,8 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             left = tuple(one for one in units.held if one.until > done)
             return replace(state, units=replace(units, flight=None, held=left))
         case UnitRefused(operation=operation, code=code):
-            return replace(state, units=_rolled_back(state, operation, failed=code != STALE))
+            failed = code not in (STALE, AWAY)
+            return replace(state, units=_rolled_back(state, operation, failed=failed))
         case EpochAdvanced():
             return replace(state, units=replace(units, flight=None, void=units.flight, awaiting=False))
         case SessionConfigured(config=config) if config.auto_response and not state.streams:
@@ -173,7 +176,7 @@ def _rolled_back(state: Session, operation: Operation, *, failed: bool) -> Units
         flight=None if lost is units.flight else units.flight,
         void=None,
         given=min(units.given, lost.from_sample),
-        held=tuple(replace(one, due=False) for one in units.held),
+        held=tuple(replace(one, due=False) for one in units.held) if failed else units.held,
         images=(*((seq, lost.from_sample) for seq in lost.images), *units.images),
         broken=failed,
         awaiting=units.awaiting and lost is not units.flight,

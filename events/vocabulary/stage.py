@@ -29,6 +29,19 @@ class StageReleased(Event, frozen=True, kw_only=True):
     stage: str
 
 
+class StageAway(Event, frozen=True, kw_only=True):
+    """The process of a stage has gone. It is being started again, and the session waits for it."""
+
+    stage: str
+    reason: str
+
+
+class StageReturned(Event, frozen=True, kw_only=True):
+    """A stage that was away serves again, and knows nothing of the session: it is opened and asked anew."""
+
+    stage: str
+
+
 class StageLost(Event, frozen=True, kw_only=True):
     """The stage process or its connection is gone."""
 

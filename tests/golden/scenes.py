@@ -31,6 +31,8 @@ def utterances() -> Talk:
     talk.do(_late(talk, Operation(talk.stored[-1].seq - 3)))
     talk.hear(800, SILENCE)
     talk.understand("stop")
+    talk.do(c.RecordStage(stage="model", what="away", message="killed"))
+    talk.do(c.RecordStage(stage="model", what="returned"))
     talk.say("Very well.", 500)
     talk.finish("length")
     talk.send(500)
@@ -40,7 +42,7 @@ def utterances() -> Talk:
     talk.do(c.RecordFailure(code="engine_error", message="out of breath", **_next(talk)))
     talk.do(c.RecordStage(stage="voice", what="refused", code="busy", message="no more"))
     talk.do(c.RecordStage(stage="voice", what="released"))
-    talk.do(c.RecordStage(stage="model", what="lost", message="killed"))
+    talk.lose("model")
     return talk
 
 

@@ -346,11 +346,13 @@ def change_writer(talk: Talk, n: int) -> None:
 
 
 def report_stage(talk: Talk, n: int) -> None:
-    if n == 9:
-        talk.do(c.RecordStage(stage="voice", what="lost", message="killed"))
-    elif n == 8:
+    if n > 6:
+        stage: Any = ("voice", "model")[n % 2]
+        back = any(one == stage for one, _ in talk.state.away)
+        talk.do(c.RecordStage(stage=stage, what="returned" if back else "away", message="killed"))
+    elif n == 6:
         talk.do(c.RecordStage(stage="voice", what="refused", code="engine_error", message="it broke"))
-    elif n > 5:
+    elif n > 3:
         talk.do(c.RecordStage(stage="model", what="opened", engine=f"e{n}"))
 
 

@@ -28,6 +28,7 @@ class Books:
         self.committed: set[str] = set()
         self.speaking: dict[int, v.UnitSubmitted] = {}
         self.started: set[int] = set()
+        self.away: set[str] = set()
         self.endings: list[int] = []
         self.pieces: dict[int, int] = {}
         """Input not yet answered by a continuously hearing model: seq and where it ends."""
@@ -78,7 +79,18 @@ class Books:
     def _StageReleased(self, event: Any, seq: int) -> None:
         self.let_go.add(event.stage)
 
-    _StageLost = _StageReleased
+    def _StageLost(self, event: v.StageLost, seq: int) -> None:
+        self.let_go.add(event.stage)
+        self.away.discard(event.stage)
+
+    def _StageAway(self, event: v.StageAway, seq: int) -> None:
+        self.away.add(event.stage)
+
+    def _StageReturned(self, event: v.StageReturned, seq: int) -> None:
+        self.away.discard(event.stage)
+
+    def _WriterOpened(self, event: v.WriterOpened, seq: int) -> None:
+        self.away.clear()
 
     def _StageRefused(self, event: v.StageRefused, seq: int) -> None:
         self.refused.add(event.stage)
@@ -142,7 +154,7 @@ class Books:
 
     def _UnitRefused(self, event: v.UnitRefused, seq: int) -> None:
         if event.operation in self.units or event.operation == self.void:
-            self.broken = event.code != "stale_fence"
+            self.broken = event.code not in ("stale_fence", "stage_lost")
         asked = (*self.recognitions, *self.speaking, *self.endings)
         if event.operation not in asked:  # a piece of input that a continuously hearing model failed at
             for piece in [piece for piece in self.pieces if piece <= event.operation]:
@@ -184,7 +196,7 @@ class Books:
         if self.opened is None:
             return set()
         able = self.opened.abilities
-        held = ({"model", "voice"} if able.detects_voice else {"model"}) - self.let_go
+        held = ({"model", "voice"} if able.detects_voice else {"model"}) - self.let_go - self.away
         asked: Named = {("open", stage) for stage in held}
         if self.over:
             return asked | {("close", stage) for stage in held}

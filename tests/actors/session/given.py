@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from antiphon.actors.session import commands as c
+from antiphon.actors.session.absence import AWAY_S
 from antiphon.actors.session.decide import decide, refused
 from antiphon.actors.session.effects import Effect, outstanding
 from antiphon.actors.session.evolve import refold
@@ -132,6 +133,11 @@ class Talk:
             happened += self.do(c.FireTimer(name=name))
         self.now_ms = until
         return happened
+
+    def lose(self, stage: c.StageRole) -> list[Event]:
+        """A stage's process goes, and does not come back."""
+        gone = self.do(c.RecordStage(stage=stage, what="away", message="killed"))
+        return [*gone, *self.wait(AWAY_S * 1_000)]
 
     def open_writer(self) -> list[Event]:
         """A new writer takes the log over, in this boot or (after `self.boot = …`) in another."""

@@ -17,6 +17,7 @@ OF_A_RESPONSE = (v.TextSpoken, v.AudioSpoken, v.AnswerRouted, v.ToolCalled, v.Re
 
 AFTER_THE_END = (
     v.ClientDetached, v.FramesSent, v.WriterOpened, v.StageOpened, v.StageReleased, v.StageRefused, v.StageLost,
+    v.StageAway,
 )  # fmt: skip
 
 
@@ -157,7 +158,8 @@ def check_units(log: Sequence[Stored]) -> None:
             case v.UnitRefused(operation=operation):
                 asked = log[operation].event
                 if isinstance(asked, v.UnitSubmitted) and asked.work == "unit":
-                    broken, last = event.code != "stale_fence", min(last, asked.from_sample)
+                    broken = event.code not in ("stale_fence", "stage_lost")
+                    last = min(last, asked.from_sample)
                     had_input = asked.from_sample < asked.until_sample
                     refused = asked if had_input and freed < operation else None
             case v.InputAppended() | v.ResponseCreated():

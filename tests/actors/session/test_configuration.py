@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from antiphon.actors.session import commands as c
 from antiphon.actors.session import effects as e
+from antiphon.actors.session.absence import AWAY_S
 from antiphon.actors.session.refusals import (
     Backpressure,
     InvalidValue,
@@ -142,7 +143,7 @@ def test_a_detector_that_goes_leaves_a_session_that_only_listens() -> None:
     talk = Asked(
         config=replace(ASKED, overlap=Overlap(policy="barge_in_on_speech")), detection=TurnDetection()
     )
-    talk.do(c.RecordStage(stage="voice", what="lost", message="killed"))
+    talk.lose("voice")
     assert talk.state.config.overlap == Overlap(policy="listen_only")
     assert talk.state.generation == 0, "nobody asked for it"
 
@@ -257,8 +258,9 @@ def test_what_a_client_cannot_have_is_refused_before_the_stage_is_asked() -> Non
 def test_a_detector_that_goes_while_the_stage_thinks_is_gone_afterwards() -> None:
     talk = Asked(confirms_config=True)
     talk.do(c.Configure(turn_detection=TurnDetection(), instructions="new"))
-    talk.do(c.RecordStage(stage="voice", what="lost", message="killed"))
+    talk.do(c.RecordStage(stage="voice", what="away", message="killed"))
     talk.do(settled())
+    talk.wait(AWAY_S * 1_000)
     assert (talk.state.config.instructions, talk.state.config.turn_detection) == ("new", None)
     assert type(talk.refuses(c.Configure(turn_detection=TurnDetection()))) is VoiceDetectorMissing
 

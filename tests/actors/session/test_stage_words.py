@@ -102,26 +102,26 @@ def test_the_model_is_asked_as_soon_as_the_last_word_of_the_user_is_understood()
     assert spoken(speak.conversation) == [("user", "hello")]  # type: ignore[attr-defined]
 
 
-def test_the_loss_of_the_model_stage_fails_the_session_and_ends_its_answer_first() -> None:
+def test_a_model_that_is_lost_for_good_fails_the_session_and_ends_its_answer_first() -> None:
     talk = asked()
-    happened = talk.do(c.RecordStage(stage="model", what="lost", message="killed"))
-    assert names(happened) == ["StageLost", "ResponseEnded", "SessionFailed"]
+    happened = talk.lose("model")
+    assert names(happened) == ["StageAway", "StageLost", "ResponseEnded", "SessionFailed"]
     assert only(SessionFailed, happened)[0].code == "stage_lost"
     [ended] = only(ResponseEnded, happened)
     assert (ended.outcome, ended.reason, ended.session_over) == ("failed", "stage_lost", True)
 
 
-def test_an_engine_that_says_it_is_dead_ends_the_session_by_its_own_code() -> None:
+def test_an_engine_that_says_it_is_dead_fails_the_answer_by_its_own_code_and_the_session_waits() -> None:
     talk = asked(must_not_repeat=True)
     operation = talk.active.operation
     died = c.RecordFailure(
         operation=operation, index=0, epoch=0, last=True, code="engine_dead", message="out of memory"
     )
     happened = talk.do(died)
-    assert names(happened) == ["UnitRefused", "EffectFailed", "ResponseEnded", "SessionFailed"]
+    assert names(happened) == ["UnitRefused", "EffectFailed", "ResponseEnded"]
     assert only(ResponseEnded, happened)[0].reason == "engine_dead"
-    assert only(SessionFailed, happened)[0].message == "out of memory"
-    assert names(talk.do(c.RecordStage(stage="model", what="lost", message="killed"))) == ["StageLost"]
+    assert names(talk.do(c.RecordStage(stage="model", what="away", message="killed"))) == ["StageAway"]
+    assert talk.state.phase == "open"
 
 
 @pytest.mark.parametrize("ending", ["lost", "closed"])
@@ -129,18 +129,15 @@ def test_no_owed_answer_begins_when_the_session_ends(ending: str) -> None:
     talk = asked(detection=TurnDetection(interrupt_response=False))
     talk.utterance("And what of Lisbon?")
     assert talk.state.turns.owed
-    if ending == "lost":
-        happened = talk.do(c.RecordStage(stage="model", what="lost", message="killed"))
-    else:
-        happened = talk.do(c.CloseSession(reason="client"))
+    happened = talk.lose("model") if ending == "lost" else talk.do(c.CloseSession(reason="client"))
     assert len(only(ResponseEnded, happened)) == 1
     assert not only(ResponseCreated, happened)
 
 
 def test_the_loss_of_the_voice_detector_leaves_the_session_without_server_vad() -> None:
     talk = Talk()
-    happened = talk.do(c.RecordStage(stage="voice", what="lost", message="killed"))
-    assert names(happened) == ["StageLost", "ConfigRefused", "SessionConfigured"]
+    happened = talk.lose("voice")
+    assert names(happened) == ["StageAway", "StageLost", "ConfigRefused", "SessionConfigured"]
     assert only(ConfigRefused, happened)[0].code == "server_vad_unavailable"
     assert talk.state.config.turn_detection is None
     assert talk.refuses(c.Configure(turn_detection=TurnDetection())).code == "server_vad_unavailable"

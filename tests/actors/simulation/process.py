@@ -10,7 +10,7 @@ from thespian.actors import ActorExitRequest
 
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.commands import StageRole, TimerName
-from antiphon.actors.session_actor import Begin, FromStage, SessionActor, StageGone
+from antiphon.actors.session_actor import Begin, FromStage, SessionActor, StageBack, StageGone
 from antiphon.actors.session_loop import Opening
 from antiphon.actors.stages.contract import Acknowledge, Close, Open, StageCommand, StageMessage
 from antiphon.events.completion import Completion
@@ -79,6 +79,16 @@ class Process:
 
     def tell(self, message: object) -> None:
         self.world.system.tell(self.actor, message)
+
+    def hear_of_stages(self) -> None:
+        """The next of what waits: that a stage has gone, or that it is back."""
+        message = self.waiting.popleft()
+        if isinstance(message, StageBack):
+            role = message.stage
+            self.lines[role] = Line(self.world.stages[role], role, self._heard)
+        self.tell(message)
+        if isinstance(message, StageGone) and self.lines[message.stage].up:
+            self.tell(StageBack(message.stage))  # it was back before the session heard that it had gone
 
     def die(self) -> None:
         """Nothing of it goes on, and nobody tidies up; the operating system lets go of its files."""

@@ -16,7 +16,7 @@ from thespian.actors import ActorSystem
 
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.commands import StageRole
-from antiphon.actors.session_actor import Ask, Retrieve, StageGone, TimerDue
+from antiphon.actors.session_actor import Ask, Retrieve, StageBack, StageGone, TimerDue
 from antiphon.events.errors import NoSuchSession
 from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.memory import MemoryLog
@@ -266,7 +266,7 @@ class World:
         if process.log.wavering.late:
             yield 8, lambda: process.log.wavering.settle(self.rng.randint(1, 3))
         if process.waiting:
-            yield 10, lambda: process.tell(process.waiting.popleft())
+            yield 10, process.hear_of_stages
         if any(due <= self.moment.mono_ns for due, _ in process.timers):
             yield 10, self._fire_timer
         for line in process.lines.values():
@@ -308,7 +308,7 @@ class World:
         role = self.rng.choice(ROLES)
         self.process.lines[role].cut()
         self._start_stage(role)
-        self.process.waiting.append(StageGone(role, "killed"))
+        self.process.waiting += [StageGone(role, "killed"), StageBack(role)]
 
     def _settle(self) -> None:
         """Let everything that is under way come to its end; time passes only when nothing else does."""

@@ -1,0 +1,97 @@
+"""Absence: a stage whose process has gone, and which is being started again.
+
+The session lives. What was being answered ends as failed, unless the model had not begun to speak: then it is
+asked again like everything else that is outstanding, as soon as the stage is back. A unit under way is rolled
+back, its input comes first again. What was generated before is still heard, and input that comes meanwhile
+waits. A call outside is never repeated: it has failed.
+
+A stage that stays away for AWAY_S is lost for good (life.py).
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from antiphon.events.ids import Operation
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import (
+    EffectFailed,
+    Event,
+    ResponseEnded,
+    StageAway,
+    StageLost,
+    StageReturned,
+    UnitRefused,
+    WriterOpened,
+)
+
+from .answers import has_spoken
+from .state import Session
+
+AWAY_S = 300
+CODE = "stage_lost"
+MESSAGE = "the model's process has ended and is being started again"
+
+_SECOND_NS = 1_000_000_000
+
+
+def due_ns(state: Session) -> int | None:
+    """When a stage that is away will have been for too long."""
+    return min((since + AWAY_S * _SECOND_NS for _, since in state.away), default=None)
+
+
+def give_up(state: Session, at: Moment) -> list[Event]:
+    return [
+        StageLost(stage=stage, reason=f"it did not come back within {AWAY_S} s")
+        for stage, since in state.away
+        if at.mono_ns >= since + AWAY_S * _SECOND_NS
+    ]
+
+
+def interrupt(state: Session, event: StageAway, at: Moment) -> list[Event]:
+    """What ends because a stage went in the middle of it."""
+    if event.stage != "model" or state.phase != "open":
+        return []
+    active, flight = state.turns.active, state.units.flight
+    events = [] if flight is None else [_refused(flight.operation)]
+    if active is None or not (active.operation is None or active.started or has_spoken(state, active)):
+        return events
+    if active.operation is not None:
+        events.append(_refused(active.operation))
+    if active.operation is not None and active.started:
+        events.append(EffectFailed(operation=active.operation, code=CODE, message=MESSAGE))
+    ended = ResponseEnded(response=active.response, outcome="failed", reason=CODE, message=MESSAGE)
+    return [*events, ended]
+
+
+def _refused(operation: Operation) -> Event:
+    return UnitRefused(operation=operation, code=CODE, message=MESSAGE, retryable=True)
+
+
+def fold(state: Session, event: Event, at: Moment) -> Session:
+    match event:
+        case StageAway(stage=stage):
+            away = (*(one for one in state.away if one[0] != stage), (stage, at.mono_ns))
+            return replace(state, away=away, holding=state.holding - {stage})
+        case StageReturned(stage=stage):
+            left = tuple(one for one in state.away if one[0] != stage)
+            back = replace(state, away=left, holding=state.holding | {stage})
+            return _asked_now(back, at) if stage == "model" else back
+        case StageLost(stage=stage):
+            return replace(state, away=tuple(one for one in state.away if one[0] != stage))
+        case WriterOpened() if state.away:  # it opens every stage that the session needs
+            holding = state.holding | {stage for stage, _ in state.away}
+            return replace(state, away=(), holding=holding)
+        case _:
+            return state
+
+
+def _asked_now(state: Session, at: Moment) -> Session:
+    """Everything outstanding is asked again at this moment."""
+    now = at.mono_ns
+    again = tuple(replace(one, asked_mono_ns=now) for one in state.input.recognitions)
+    proposals = tuple(replace(one, asked_mono_ns=now) for one in state.proposals)
+    active = state.turns.active
+    if active is not None:
+        state = replace(state, turns=replace(state.turns, active=replace(active, moved_mono_ns=now)))
+    return replace(state, input=replace(state.input, recognitions=again), proposals=proposals)
