@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-footprint bench-replay clean
+.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-hostile campaigns clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -57,6 +57,12 @@ bench-footprint: dev  ## how soon it answers, and how much memory it takes
 
 bench-replay: dev  ## how fast a recorded call is verified
 	@$(BIN)/python -m bench.replay $(ARGS)
+
+bench-resume: dev  ## how long a client that comes back waits (ARGS=--short: whether it works)
+	@$(BIN)/python -m bench.resume $(ARGS)
+
+bench-hostile: dev  ## what strangers and enemies cost those who only talk (ARGS=--short: whether it works)
+	@$(BIN)/python -m bench.hostile $(ARGS)
 
 campaigns: dev  ## try to make the log lose something (ARGS=--short: a part of it)
 	@$(BIN)/python -m bench.campaigns $(ARGS)

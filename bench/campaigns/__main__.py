@@ -24,7 +24,7 @@ from msgspec import Struct
 from bench.figures import write_json
 from bench.machine import machine
 
-from . import cutting, failing, killing, rotting, serving, stale
+from . import attaching, cutting, failing, killing, rotting, serving, stale
 from .outcome import Outcome, Tally, Violation, show
 
 SEEDS = Path(__file__).with_name("seeds.txt")
@@ -46,6 +46,7 @@ CAMPAIGNS = (
     Campaign("stale", stale.run, stale.FULL, stale.SHORT),
     Campaign("fail", failing.run, failing.FULL, failing.SHORT),
     Campaign("serve", serving.run, serving.FULL, serving.SHORT),
+    Campaign("attach", attaching.run, attaching.FULL, attaching.SHORT),
 )
 NAMES = [campaign.name for campaign in CAMPAIGNS]
 

@@ -9,10 +9,11 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
-Promise = Literal["lost", "torn", "undetected", "disturbed"]
-PROMISES: tuple[Promise, ...] = ("lost", "torn", "undetected", "disturbed")
+Promise = Literal["lost", "torn", "undetected", "disturbed", "repeated"]
+PROMISES: tuple[Promise, ...] = ("lost", "torn", "undetected", "disturbed", "repeated")
 """An acknowledged event is not there; part of a batch is shown; something is shown that was never written, or
-damage is passed over in silence; another session of the store was touched."""
+damage is passed over in silence; another session of the store, or a connection that was well, was touched;
+something came twice, or not in its place."""
 
 
 class Violation(Exception):

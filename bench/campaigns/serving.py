@@ -149,7 +149,7 @@ def _check(log: SegmentLog, heard: Heard, tally: Tally) -> None:
             continue
         if frame["event_id"] not in shown:
             raise Violation("lost", f"session {session}: {frame['type']} was shown and is not in the log")
-        if _without_audio(frame) != shown[frame["event_id"]]:
+        if without_audio(frame) != shown[frame["event_id"]]:
             raise Violation("undetected", f"session {session}: {frame['type']} is not what was shown")
     tally.found["logs verified"] += 1
     tally.found["frames found in them"] += len(heard.frames)
@@ -180,7 +180,7 @@ def _projected(log: SegmentLog, session: SessionId) -> dict[str, Frame]:
     return shown
 
 
-def _without_audio(frame: Frame) -> Frame:
+def without_audio(frame: Frame) -> Frame:
     if frame["type"] != "response.output_audio.delta":
         return frame
     return {**frame, "delta": crc32c(base64.b64decode(frame["delta"]))}
