@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
 import time
 import wave
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import numpy as np
 from playwright.sync_api import BrowserContext, Page, WebSocket, sync_playwright
+
+from tests.clients.faulty_proxy import FaultyProxy, faulty_proxy
 
 CHROMIUM = "/usr/bin/chromium"
 QUESTIONS = Path(__file__).resolve().parents[2] / "bench" / "questions"
@@ -101,6 +106,56 @@ def chromium(
             browser.close()
 
 
+class Plug:
+    """What stands between the page and the server: `base` is where the page finds it."""
+
+    def __init__(self, proxy: FaultyProxy, loop: asyncio.AbstractEventLoop) -> None:
+        self._proxy, self._loop = proxy, loop
+        self.base = f"http://127.0.0.1:{proxy.port}"
+
+    def pull(self) -> None:
+        """Nothing is connected any more, and nothing can be."""
+        self._do(self._pull)
+
+    def put_back(self) -> None:
+        self._do(lambda: setattr(self._proxy, "refusing", False))
+
+    def hang(self) -> None:
+        """Nothing passes by the connections that there are, and nobody is told."""
+        self._do(self._proxy.stall)
+
+    def _pull(self) -> None:
+        self._proxy.refusing = True
+        self._proxy.reset()
+
+    def _do(self, what: Callable[[], object]) -> None:
+        async def on_its_loop() -> None:
+            what()
+
+        asyncio.run_coroutine_threadsafe(on_its_loop(), self._loop).result(10)
+
+
+@contextlib.contextmanager
+def plugged_in(port: int) -> Iterator[Plug]:
+    """A proxy before the server on that port. It runs in a thread: the browser's driver has the main one."""
+    plugs: Queue[tuple[Plug, asyncio.Event]] = Queue()
+
+    async def stand_between() -> None:
+        over = asyncio.Event()
+        async with faulty_proxy(port) as proxy:
+            plugs.put((Plug(proxy, asyncio.get_running_loop()), over))
+            await over.wait()
+
+    with ThreadPoolExecutor(1) as thread:
+        standing = thread.submit(asyncio.run, stand_between())
+        plug, over = plugs.get(timeout=10)
+        try:
+            yield plug
+        finally:
+            plug._loop.call_soon_threadsafe(over.set)
+            standing.result(10)
+
+
 class Watched:
     """A page with a record of its frames and its complaints. Times are seconds of the monotonic clock."""
 
@@ -134,6 +189,13 @@ class Watched:
         """All audio sent so far, at 24 kHz."""
         pieces = [base64.b64decode(frame["audio"]) for _, frame in self.sent_of("input_audio_buffer.append")]
         return np.frombuffer(b"".join(pieces), dtype="<i2")
+
+    def wait_until(self, condition: Callable[[], bool], seconds: float = 20.0) -> None:
+        """Ask again until the condition holds."""
+        began = time.monotonic()
+        while not condition():
+            assert time.monotonic() - began < seconds, f"not so within {seconds} s"
+            self.page.wait_for_timeout(20)
 
     def phase_is(self, name: str) -> None:
         self.page.wait_for_selector(f'body[data-phase="{name}"]')

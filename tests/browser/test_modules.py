@@ -134,7 +134,7 @@ def test_every_state_can_be_left_and_ended(watched: Watched) -> None:
         watched,
         "phases.js",
         """
-        const steps = ["start", "loading", "loaded", "ready", "speechStarted", "speechStopped", "asked",
+        const steps = ["start", "loading", "loaded", "ready", "lost", "speechStarted", "speechStopped", "asked",
           "sounding", "quiet", "stop", "fail"];
         const reached = new Set(["idle"]);
         for (const phase of reached) for (const step of steps) reached.add(m.next(phase, step));
@@ -145,6 +145,58 @@ def test_every_state_can_be_left_and_ended(watched: Watched) -> None:
     reached, named, ends = table
     assert reached == named
     assert ends == ["closed"]
+
+
+def test_while_the_connection_is_restored_nothing_else_is_shown(watched: Watched) -> None:
+    seen = run(
+        watched,
+        "phases.js",
+        """
+        const talking = ["listening", "hearing", "thinking", "speaking", "connecting"];
+        const during = ["speechStarted", "speechStopped", "asked", "sounding", "quiet", "lost"];
+        return [
+          talking.map((phase) => m.next(phase, "lost")),
+          during.map((step) => m.next("restoring", step)),
+          m.next("restoring", "ready"),
+        ];
+        """,
+    )
+    assert seen == [["restoring"] * 5, ["restoring"] * 6, "listening"]
+
+
+def test_attempts_come_ever_later_up_to_four_seconds(watched: Watched) -> None:
+    assert run(watched, "line.js", "return [0, 1, 2, 3, 4, 5, 60].map(m.waitMs);") == [
+        *(250, 500, 1000, 2000, 4000, 4000, 4000)
+    ]
+
+
+def test_frames_have_numbers_and_replies_have_none(watched: Watched) -> None:
+    ids = ["event_8448", "event_reply_1", "event_0", "event_1x", ""]
+    numbers = run(watched, "protocol.js", f"return {ids}.map((event_id) => m.numberOf({{ event_id }}));")
+    assert numbers == [8448, None, 0, None, None]
+
+
+PASS_OVER = """
+    const silent = { began: () => {}, drained: () => {}, silenced: () => {} };
+    const playback = new m.Playback(silent);
+    playback.passOver("item", 250);
+    const told = [];
+    for (let k = 0; k < 4; k++) {
+      playback.play("item", new Float32Array(2400));
+      told.push([playback.receivedMs("item"), playback.sounding, playback.heardMs("item") >= 100 * Math.min(k + 1, 2.5)]);
+    }
+    playback.close();
+    return told;
+"""
+
+
+def test_what_was_heard_before_is_not_played_again_and_counts_as_heard(watched: Watched) -> None:
+    assert run(watched, "playback.js", PASS_OVER) == [
+        [100, False, True],
+        [200, False, True],
+        [300, True, True],
+        [400, True, True],
+    ]
 
 
 @pytest.mark.skipif(shutil.which("tsc") is None, reason="needs TypeScript's compiler")

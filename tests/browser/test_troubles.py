@@ -100,17 +100,23 @@ def test_a_full_server_says_so(quiet_page: Page) -> None:
 @pytest.mark.parametrize(
     ("code", "words"), [(1012, "The server is restarting"), (3000, "The connection was lost")]
 )
-def test_a_lost_connection_is_seen(quiet_page: Page, code: int, words: str) -> None:
+def test_a_connection_that_is_lost_for_good_is_seen(quiet_page: Page, code: int, words: str) -> None:
     sockets: list[WebSocketRoute] = []
 
-    def through(socket: WebSocketRoute) -> None:
+    def once(socket: WebSocketRoute) -> None:
         sockets.append(socket)
-        socket.connect_to_server()
+        if len(sockets) == 1:
+            socket.connect_to_server()
+        else:
+            socket.close(code=1013)
 
-    quiet_page.route_web_socket("**/v1/realtime", through)
+    quiet_page.clock.install()
+    quiet_page.route_web_socket("**/v1/realtime**", once)
     quiet_page.click("#talk")
     expect(quiet_page.locator("#phase")).to_have_text("Listening")
     sockets[0].close(code=code)
+    expect(quiet_page.locator("#phase")).to_have_text("Restoring the connection")
+    quiet_page.clock.fast_forward(31_000)
     expect(quiet_page.locator("#trouble")).to_contain_text(words)
     expect(quiet_page.locator("#phase")).to_have_text("Stopped")
 
@@ -134,6 +140,8 @@ def test_a_server_with_keys_asks_for_one_and_keeps_it_in_the_tab(tmp_path: Path,
         page.press("#key", "Enter")
         expect(page.locator("#phase")).to_have_text("Listening")
         assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+        page.click("#talk")
         page.reload()
+        expect(page.locator("#phase")).to_have_text("Not connected")
         page.click("#talk")
         expect(page.locator("#phase")).to_have_text("Listening")

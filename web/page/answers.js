@@ -9,13 +9,14 @@
 
 import { Words } from "./heard.js";
 import { Decoder } from "./pcm.js";
-import { retrieve, truncate } from "./protocol.js";
+import { cancel, numberOf, retrieve, truncate } from "./protocol.js";
 
 /** @typedef {import("./protocol.js").ServerEvent} ServerEvent */
 
 /**
  * @typedef {object} Answer
  * @property {string} response
+ * @property {number} before number of the last frame that is not of its response
  * @property {Words} words
  * @property {Decoder} decoder
  * @property {number | null} cutMs what was heard when it was interrupted
@@ -27,6 +28,8 @@ import { retrieve, truncate } from "./protocol.js";
 export class Answers {
   /** The response that is being generated. @type {string | null} */
   active = null;
+  /** The number of the last frame before it. */
+  #before = 0;
   /** @type {Map<string, Answer>} */
   #answers = new Map();
 
@@ -69,9 +72,37 @@ export class Answers {
     }
   }
 
+  /** There is a connection again, and nobody knows what of ours was lost on its way: what was cut is told again. */
+  restored() {
+    for (const [item, answer] of this.#answers) {
+      if (!answer.told || answer.cutMs === null || answer.kept !== null) continue;
+      if (answer.response === this.active) this.send(cancel(answer.response));
+      this.send(truncate(item, answer.cutMs));
+    }
+  }
+
+  /**
+   * What a page that starts over must know of them: the last frame that it need not be told again, and how much was
+   * heard of the answers that it is.
+   * @param {number} last number of the last frame that is here
+   * @returns {{last: number, heard: [string, number][]}}
+   */
+  unsettled(last) {
+    const open = [...this.#answers];
+    const places = open.map(([, answer]) => answer.before);
+    if (this.active) places.push(this.#before);
+    return {
+      last: Math.min(last, ...places),
+      heard: open.map(([item, answer]) => [item, answer.cutMs ?? this.playback.heardMs(item)]),
+    };
+  }
+
   /** @type {Record<string, (event: ServerEvent) => void>} */
   #reactions = {
-    "response.created": ({ response }) => void (this.active = response.id),
+    "response.created": (event) => {
+      this.active = event.response.id;
+      this.#before = (numberOf(event) ?? 1) - 1;
+    },
     "response.output_item.added": (event) => this.#itemAdded(event),
     "response.output_audio_transcript.delta": (event) => this.#said(event),
     "response.output_text.delta": (event) => this.#wrote(event),
@@ -87,6 +118,7 @@ export class Answers {
     if (item.type !== "message") return;
     this.#answers.set(item.id, {
       response: response_id,
+      before: this.#before,
       words: new Words(),
       decoder: new Decoder(),
       cutMs: null,

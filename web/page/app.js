@@ -3,17 +3,16 @@
 import { Conversation } from "./conversation.js";
 import { EchoGuard } from "./guard.js";
 import { look } from "./health.js";
+import { keep, kept } from "./kept.js";
 import { LevelView } from "./levels.js";
-import { RATE } from "./pcm.js";
-import { isConnected, isOver, NAMES, next } from "./phases.js";
-import { readRecording } from "./recording.js";
+import { isAnswering, isHeld, isOver, NAMES, next } from "./phases.js";
+import { Sources } from "./sources.js";
 import { Transcript } from "./transcript.js";
-import { NOT_SOUND } from "./words.js";
-
-/** @typedef {import("./voice.js").Voice} Voice */
 
 const KEY = "antiphon.key";
 const TICK_MS = 50;
+/** How much of a conversation a page that dies without notice may have to be told again. */
+const KEEP_MS = 1000;
 
 /**
  * @template {HTMLElement} T
@@ -34,9 +33,6 @@ const trouble = element("trouble", HTMLElement);
 const key = element("key", HTMLInputElement);
 const keyForm = element("key-form", HTMLFormElement);
 const draft = element("message", HTMLInputElement);
-const file = element("file", HTMLInputElement);
-const recordingState = element("recording-state", HTMLOutputElement);
-const sources = /** @type {NodeListOf<HTMLInputElement>} */ (document.getElementsByName("source"));
 
 const guard = new EchoGuard();
 const transcript = new Transcript(element("transcript", HTMLOListElement), element("scroller", HTMLElement));
@@ -44,28 +40,44 @@ const levels = new LevelView(element("ribbon", HTMLCanvasElement), {
   you: element("your-level", HTMLElement),
   it: element("its-level", HTMLElement),
 });
+const sources = new Sources(
+  /** @type {NodeListOf<HTMLInputElement>} */ (document.getElementsByName("source")),
+  {
+    row: element("recording", HTMLElement),
+    file: element("file", HTMLInputElement),
+    state: element("recording-state", HTMLOutputElement),
+  },
+  { chosen: () => void (isHeld(phase) && conversation?.listenTo(sources.voice)), trouble: tell },
+);
 
 /** @type {import("./phases.js").Phase} */
 let phase = "idle";
 /** @type {Conversation | null} */
 let conversation = null;
-/** @type {Float32Array | null} */
-let recording = null;
 
 // --- what happens -----------------------------------------------------------------------------------------
 
-const hooks = { transcript, guard, step, trouble: tell, loading, health: showHealth, recordingEnded };
+const hooks = {
+  transcript,
+  guard,
+  step,
+  trouble: tell,
+  loading,
+  health: showHealth,
+  recordingEnded: () => sources.recordingEnded(),
+};
 
 /** @param {import("./phases.js").Step} happened */
 function step(happened) {
   phase = next(phase, happened);
   document.body.dataset.phase = phase;
-  const isTyping = phase === "listening" && source() === "typing";
+  const isTyping = phase === "listening" && sources.choice === "typing";
   element("phase", HTMLElement).textContent = isTyping ? "Ready" : NAMES[phase];
   talk.textContent = isOver(phase) ? "Talk" : "Stop";
-  interrupt.disabled = phase !== "thinking" && phase !== "speaking";
-  mute.disabled = !isConnected(phase);
+  interrupt.disabled = !isAnswering(phase);
+  mute.disabled = !isHeld(phase);
   if (happened === "ready") keyForm.hidden = true;
+  if (isOver(phase)) keep(null);
 }
 
 /** @param {import("./health.js").Health} health */
@@ -97,18 +109,9 @@ function showHealth({ notice, stages = {} }) {
   aside.hidden = !aside.textContent;
 }
 
-function recordingEnded() {
-  recordingState.textContent = "played to its end";
-}
-
 // --- what is asked ----------------------------------------------------------------------------------------
 
-const source = () => Array.from(sources).find((one) => one.checked)?.value ?? "typing";
-
-/** @returns {Voice} */
-const voice = () => (source() === "microphone" ? "microphone" : source() === "recording" ? recording : null);
-
-/** @param {Voice} from */
+/** @param {import("./voice.js").Voice} from */
 function begin(from) {
   conversation?.stop();
   transcript.clear();
@@ -118,21 +121,17 @@ function begin(from) {
   void conversation.start(key.value.trim(), from);
 }
 
-function chooseSource() {
-  element("recording", HTMLElement).hidden = source() !== "recording";
-  if (isConnected(phase)) void conversation?.listenTo(voice());
+/** After a reload. @param {import("./kept.js").Kept} from */
+function goOn(from) {
+  sources.choose(from.speaks ? "microphone" : "typing");
+  mute.setAttribute("aria-pressed", String(from.muted));
+  conversation = new Conversation(hooks);
+  conversation.goOn(key.value.trim(), from);
 }
 
-/** @param {File} chosen */
-async function take(chosen) {
-  try {
-    recording = await readRecording(chosen);
-  } catch {
-    return tell(NOT_SOUND);
-  }
-  for (const one of sources) one.checked = one.value === "recording";
-  recordingState.textContent = `${chosen.name}, ${(recording.length / RATE).toFixed(1)} s`;
-  chooseSource();
+function keepPlace() {
+  const place = conversation?.kept();
+  if (place) keep(place);
 }
 
 function keepKey() {
@@ -142,8 +141,8 @@ function keepKey() {
 
 talk.addEventListener("click", () => {
   if (!isOver(phase)) return conversation?.stop();
-  if (source() === "recording" && !recording) return tell({ says: "Choose a sound file first." });
-  begin(voice());
+  if (sources.choice === "recording" && !sources.voice) return tell({ says: "Choose a sound file first." });
+  begin(sources.voice);
 });
 interrupt.addEventListener("click", () => conversation?.interrupt());
 mute.addEventListener("click", () => {
@@ -154,31 +153,18 @@ mute.addEventListener("click", () => {
 document.addEventListener("keydown", ({ key: pressed }) => {
   if (pressed === "Escape" && !interrupt.disabled) conversation?.interrupt();
 });
-for (const one of sources) one.addEventListener("change", chooseSource);
-file.addEventListener("change", () => void (file.files?.[0] && take(file.files[0])));
 keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
   keepKey();
-  begin(voice());
+  begin(sources.voice);
 });
 element("composer", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
   const text = draft.value.trim();
   if (!text) return;
   draft.value = "";
-  if (isOver(phase)) begin(source() === "microphone" ? null : voice());
+  if (isOver(phase)) begin(sources.choice === "microphone" ? null : sources.voice);
   conversation?.say(text);
-});
-document.addEventListener("dragover", (event) => {
-  event.preventDefault();
-  document.body.classList.add("dropping");
-});
-document.addEventListener("dragleave", () => document.body.classList.remove("dropping"));
-document.addEventListener("drop", (event) => {
-  event.preventDefault();
-  document.body.classList.remove("dropping");
-  const dropped = event.dataTransfer?.files[0];
-  if (dropped) void take(dropped);
 });
 for (const [id, set] of /** @type {const} */ ([
   ["guard-ms", (/** @type {number} */ value) => void (guard.forMs = value)],
@@ -193,4 +179,8 @@ setInterval(() => {
   conversation?.show();
   levels.push(conversation?.levels() ?? { you: 0, it: 0 });
 }, TICK_MS);
+setInterval(keepPlace, KEEP_MS);
+window.addEventListener("pagehide", keepPlace);
 look().then(({ health }) => showHealth(health), () => {});
+const place = kept();
+if (place) goOn(place);

@@ -6,13 +6,20 @@
  * @property {number} code
  * @property {string} reason
  *
+ * @typedef {object} Place where a conversation stands: what it takes to come back to it
+ * @property {string} session
+ * @property {string} token whoever has it can take the conversation over
+ * @property {number} last number of the last frame that is here
+ *
  * @typedef {object} Handlers
  * @property {(event: import("./protocol.js").ServerEvent) => void} event
- * @property {(ending: Ending) => void} ended called once; not after `close`
+ * @property {(ending: Ending) => void} ended called once; not after `close` or `abandon`
  */
 
 /** More than this waiting in the browser means that the network is slower than speech. */
 const MOST_WAITING_BYTES = 512 * 1024;
+/** Close code: to the server it is an accident, after which we may come back. */
+const ABANDONED = 3001;
 
 export class Connection {
   #socket;
@@ -22,11 +29,12 @@ export class Connection {
    * A key travels as a subprotocol: a browser cannot set headers. Throws SyntaxError if a key contains what
    * a subprotocol may not.
    * @param {string} key empty for none
+   * @param {Place | null} place of a session to come back to; null for a new one
    * @param {Handlers} on
    */
-  constructor(key, on) {
+  constructor(key, place, on) {
     const protocols = key ? ["realtime", `openai-insecure-api-key.${key}`] : ["realtime"];
-    this.#socket = new WebSocket(address(), protocols);
+    this.#socket = new WebSocket(address(place), protocols);
     this.#socket.onopen = () => void (this.#opened = true);
     this.#socket.onmessage = ({ data }) => on.event(JSON.parse(data));
     this.#socket.onclose = ({ code, reason }) => on.ended({ opened: this.#opened, code, reason });
@@ -42,14 +50,30 @@ export class Connection {
     return this.#socket.bufferedAmount > MOST_WAITING_BYTES;
   }
 
+  /** The conversation is over. */
   close() {
+    this.#leave(1000);
+  }
+
+  /** The connection is of no use any more; the conversation may go on. */
+  abandon() {
+    this.#leave(ABANDONED);
+  }
+
+  /** @param {number} code */
+  #leave(code) {
     this.#socket.onclose = this.#socket.onmessage = null;
-    this.#socket.close(1000);
+    this.#socket.close(code);
   }
 }
 
-function address() {
+/** @param {Place | null} place */
+function address(place) {
   const url = new URL("/v1/realtime", location.href);
   url.protocol = url.protocol.replace("http", "ws");
+  if (place) {
+    const { session, token, last } = place;
+    url.search = String(new URLSearchParams({ session_id: session, resume_token: token, after: String(last) }));
+  }
   return url;
 }

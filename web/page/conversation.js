@@ -1,62 +1,61 @@
 /** One conversation: from the first look at the server, through everything said, to its end. */
 
 import { Answers } from "./answers.js";
-import { Connection } from "./connection.js";
+import { Complaints } from "./complaints.js";
+import { Course } from "./course.js";
+import { Gap } from "./gap.js";
 import { untilReady } from "./health.js";
 import { Hearing } from "./hearing.js";
+import { Line } from "./line.js";
 import { Playback } from "./playback.js";
-import { configure, HARMLESS } from "./protocol.js";
+import { configure } from "./protocol.js";
 import { Turns } from "./turns.js";
-import { openVoice } from "./voice.js";
 import * as words from "./words.js";
 
-/** @typedef {import("./words.js").Trouble} Trouble */
-/** @typedef {import("./health.js").Health} Health */
+/** @typedef {import("./hooks.js").Hooks} Hooks */
 /** @typedef {import("./protocol.js").ServerEvent} ServerEvent */
 /** @typedef {import("./voice.js").Voice} Voice */
-
-/**
- * @typedef {object} Hooks
- * @property {import("./transcript.js").Transcript} transcript
- * @property {import("./guard.js").EchoGuard} guard
- * @property {(step: import("./phases.js").Step) => void} step
- * @property {(trouble: Trouble) => void} trouble something a person should know; it need not be the end
- * @property {(health: Health) => void} loading the server is not ready yet
- * @property {(health: Health) => void} health
- * @property {() => void} recordingEnded
- */
+/** @typedef {import("./kept.js").Kept} Kept */
 
 export class Conversation {
   #playback;
   #hearing;
   #answers;
   #turns;
+  #course;
+  #gap;
+  #complaints;
   #waiting = new AbortController();
   #key = "";
   #detectsTurns = true;
-  /** @type {Voice} */
-  #voice = null;
-  /** @type {Connection | null} */
-  #connection = null;
+  /** An earlier life of the page has told the server what we want of it. */
+  #isConfigured = false;
+  /** @type {Line | null} */
+  #line = null;
   /** Typed before the session stood. @type {string[]} */
   #unsaid = [];
-  /** What the server complained of last, unless it went on. @type {Trouble | null} */
-  #complaint = null;
 
   /** Create it inside a click: browsers start the loudspeaker only then. @param {Hooks} hooks */
   constructor(hooks) {
     this.hooks = hooks;
-    this.#playback = new Playback({ began: () => this.#sounding(), drained: () => this.#quiet() });
-    this.#hearing = new Hearing(hooks.guard, this.#playback, (frames) => hooks.trouble(words.slowNetwork(frames)));
-    const send = (/** @type {import("./protocol.js").ClientEvent} */ event) => this.#connection?.send(event);
+    this.#complaints = new Complaints(hooks.trouble);
+    this.#playback = new Playback({
+      began: () => this.#course.sounding(),
+      drained: () => this.#course.quiet(),
+      silenced: (is) => hooks.trouble(is ? words.SILENCED : { says: "" }),
+    });
+    this.#hearing = new Hearing(hooks, this.#playback);
+    const send = (/** @type {import("./protocol.js").ClientEvent} */ event) => this.#line?.send(event);
     this.#answers = new Answers(this.#playback, hooks.transcript, send);
     this.#turns = new Turns(this.#answers, hooks.transcript, hooks.step, send);
+    this.#course = new Course(hooks, this.#playback, this.#answers);
+    this.#gap = new Gap(hooks, this.#hearing, this.#turns, this.#answers);
   }
 
   /** Never rejects: what goes wrong is told through the hooks. @type {(key: string, voice: Voice) => Promise<void>} */
   async start(key, voice) {
     this.#key = key;
-    this.#voice = voice;
+    this.#hearing.voice = voice;
     this.hooks.step("start");
     try {
       this.hooks.health(await untilReady(this.hooks.loading, this.#waiting.signal));
@@ -66,29 +65,39 @@ export class Conversation {
     this.hooks.step("loaded");
     // Before the socket, so that nobody's refusal holds a place on the server.
     if (voice === "microphone" && !(await this.listenTo(voice))) return this.#fail(null);
-    if (!this.#over) this.#connect();
+    if (!this.#over) this.#connect(null);
   }
 
-  /** Take the user's voice from there, from now on. @type {(voice: Voice) => Promise<boolean>} */
-  async listenTo(voice) {
-    const on = { lost: () => this.hooks.trouble(words.MICROPHONE_LOST), ended: this.hooks.recordingEnded };
-    this.#voice = voice;
-    this.#hearing.use(null);
-    try {
-      const source = await openVoice(voice, (frame) => this.#hearing.take(frame), on);
-      // The choice may have changed while the browser asked for the microphone.
-      if (this.#over || this.#voice !== voice) source?.close();
-      else this.#hearing.use(source);
-      return true;
-    } catch (error) {
-      this.hooks.trouble(words.microphoneTrouble(error));
-      return false;
-    }
+  /** Go on with the conversation of an earlier life of this page. @type {(key: string, kept: Kept) => void} */
+  goOn(key, { place, heard, lines, muted, speaks }) {
+    this.#key = key;
+    this.hooks.step("start");
+    this.hooks.transcript.restore(lines);
+    this.#isConfigured = true;
+    for (const [item, heardMs] of heard) this.#playback.passOver(item, heardMs);
+    this.mute(muted);
+    this.#connect(place);
+    if (speaks) void this.listenTo("microphone");
+  }
+
+  /** What takes it to go on with it; null when it has not begun, or is over. @returns {Kept | null} */
+  kept() {
+    const place = this.#hearing.line?.place;
+    if (!place || this.#over) return null;
+    const { last, heard } = this.#answers.unsettled(place.last);
+    const { muted, voice } = this.#hearing;
+    const lines = this.hooks.transcript.written();
+    return { place: { ...place, last }, heard, lines, muted, speaks: voice === "microphone" };
+  }
+
+  /** Take the user's voice from there, from now on; whether it could be. @type {(voice: Voice) => Promise<boolean>} */
+  listenTo(voice) {
+    return this.#hearing.listenTo(voice);
   }
 
   /** A typed message; it may come before the session stands. @param {string} text */
   say(text) {
-    if (this.#hearing.connection) this.#turns.say(text);
+    if (this.#hearing.line) this.#turns.say(text);
     else this.#unsaid.push(text);
   }
 
@@ -121,66 +130,55 @@ export class Conversation {
     return this.#waiting.signal.aborted;
   }
 
-  #connect() {
+  /** @param {import("./line.js").Place | null} place */
+  #connect(place) {
     try {
-      this.#connection = new Connection(this.#key, {
+      this.#line = new Line(this.#key, place, {
         event: (event) => this.#received(event),
-        ended: (ending) => this.#fail(this.#complaint ?? words.closingTrouble(ending, this.#key !== "")),
+        lost: () => this.#gap.began(),
+        back: (event, gapMs) => this.#back(event, gapMs),
+        ended: (ending, refusal) => this.#fail(this.#complaints.about(ending, refusal, this.#key !== "")),
       });
     } catch {
       this.#fail(words.BAD_KEY);
     }
   }
 
-  /** @param {ServerEvent} event */
-  #received(event) {
-    if (event.type !== "error") this.#complaint = null;
-    this.#turns.receive(event);
-    this.#answers.receive(event);
-    this.#reactions[event.type]?.(event);
+  /** @type {(event: ServerEvent, gapMs: number) => void} */
+  #back(event, gapMs) {
+    this.#gap.ended(gapMs);
+    if (this.#hearing.line) this.#course.ready();
+    else if (this.#isConfigured) this.#begin();
+    else this.#greeted(event);
   }
 
-  /** @type {Record<string, (event: ServerEvent) => void>} */
-  #reactions = {
-    "session.created": ({ session }) => {
-      this.#detectsTurns = session.audio?.input?.turn_detection !== null;
-      this.#connection?.send(configure(this.#detectsTurns));
-    },
-    "session.updated": () => this.#begin(),
-    "response.created": () => this.hooks.step("asked"),
-    "response.done": ({ response }) => {
-      if (response.status === "failed") this.hooks.trouble(words.failedTrouble(response));
-      this.#quiet();
-    },
-    error: ({ error }) => this.#complain(error),
-  };
+  /** @param {ServerEvent} event */
+  #received(event) {
+    this.#complaints.receive(event);
+    this.#turns.receive(event);
+    this.#answers.receive(event);
+    this.#course.receive(event);
+    if (event.type === "session.created") this.#greeted(event);
+    if (event.type === "session.updated") this.#begin();
+  }
+
+  /** @param {ServerEvent} event */
+  #greeted({ session }) {
+    this.#detectsTurns = session.audio?.input?.turn_detection !== null;
+    this.#line?.send(configure(this.#detectsTurns));
+  }
 
   #begin() {
-    if (this.#hearing.connection) return;
-    this.#hearing.connection = this.#connection;
-    this.hooks.step("ready");
-    if (this.#voice && !this.#detectsTurns) this.hooks.trouble(words.NO_TURNS);
-    if (this.#voice instanceof Float32Array) void this.listenTo(this.#voice);
+    if (this.#hearing.line) return;
+    this.#hearing.line = this.#line;
+    this.#course.ready();
+    const { voice } = this.#hearing;
+    if (voice && !this.#detectsTurns) this.hooks.trouble(words.NO_TURNS);
+    if (voice instanceof Float32Array) void this.listenTo(voice);
     for (const text of this.#unsaid.splice(0)) this.say(text);
   }
 
-  /** @param {import("./protocol.js").ServerError} error */
-  #complain(error) {
-    if (error.code && HARMLESS.has(error.code)) return;
-    this.#complaint = words.errorTrouble(error);
-    this.hooks.trouble(this.#complaint);
-  }
-
-  #sounding() {
-    this.hooks.guard.playbackBegan(performance.now());
-    this.hooks.step("sounding");
-  }
-
-  #quiet() {
-    if (!this.#answers.active && !this.#playback.sounding) this.hooks.step("quiet");
-  }
-
-  /** @param {Trouble | null} trouble null when it has been told already */
+  /** @param {import("./words.js").Trouble | null} trouble null when it has been told already */
   #fail(trouble) {
     if (this.#over) return;
     this.#end();
@@ -193,8 +191,9 @@ export class Conversation {
     this.#answers.show();
     this.hooks.transcript.close();
     this.#waiting.abort();
-    this.#hearing.use(null);
-    this.#connection?.close();
+    this.#gap.forget();
+    this.#hearing.close();
+    this.#line?.close();
     this.#playback.close();
   }
 }

@@ -2,41 +2,72 @@
 
 import { loudness } from "./pcm.js";
 import { append } from "./protocol.js";
+import { openVoice } from "./voice.js";
+import { MICROPHONE_LOST, microphoneTrouble, slowNetwork } from "./words.js";
 
 /** @typedef {import("./capture.js").Source} Source */
+/** @typedef {import("./voice.js").Voice} Voice */
 
 export class Hearing {
   /** Loudness of what the source gave last. */
   level = 0;
   muted = false;
+  /** Where the voice comes from, or will as soon as somebody can be heard. @type {Voice} */
+  voice = null;
   /** @type {Source | null} */
   #source = null;
   /** Frames that were not sent because the network was too slow. */
   #dropped = 0;
 
-  /** Where frames go; until it is there they go nowhere. @type {import("./connection.js").Connection | null} */
-  connection = null;
+  /** Where frames go; until it is there they go nowhere. @type {import("./line.js").Line | null} */
+  line = null;
 
   /**
-   * @param {import("./guard.js").EchoGuard} guard
+   * @param {import("./hooks.js").Hooks} hooks
    * @param {import("./playback.js").Playback} playback
-   * @param {(frames: number) => void} onDropped told the number of frames that could not be sent so far
    */
-  constructor(guard, playback, onDropped) {
-    this.guard = guard;
+  constructor(hooks, playback) {
+    this.hooks = hooks;
     this.playback = playback;
-    this.onDropped = onDropped;
   }
 
   /**
-   * Listen to another source, or to none.
-   * @param {Source | null} source
+   * Take another voice, or none; whether it could be. Why not is told.
+   * @param {Voice} voice
    */
-  use(source) {
+  async listenTo(voice) {
+    const on = { lost: () => this.hooks.trouble(MICROPHONE_LOST), ended: this.hooks.recordingEnded };
+    this.voice = voice;
+    this.#use(null);
+    try {
+      const source = await openVoice(voice, (frame) => this.#take(frame), on);
+      // The choice may have changed while the browser asked for the microphone.
+      if (this.voice === voice) this.#use(source);
+      else source?.close();
+      return true;
+    } catch (error) {
+      this.hooks.trouble(microphoneTrouble(error));
+      return false;
+    }
+  }
+
+  /** Nobody is listened to any more. */
+  close() {
+    this.voice = null;
+    this.#use(null);
+  }
+
+  /** @param {Source | null} source */
+  #use(source) {
     this.#source?.close();
     this.#source = source;
     this.level = 0;
     source?.mute(this.muted);
+  }
+
+  /** Whether somebody may be speaking. */
+  get listens() {
+    return this.#source !== null && !this.muted;
   }
 
   /** @param {boolean} muted */
@@ -49,20 +80,20 @@ export class Hearing {
    * One frame of the source. What is held back is sent as silence: the server counts time by samples.
    * @param {Float32Array} frame
    */
-  take(frame) {
+  #take(frame) {
     const heard = this.muted ? 0 : loudness(frame);
     this.level = heard;
-    if (!this.connection) return;
-    if (this.connection.congested) {
-      this.onDropped((this.#dropped += 1));
+    if (!this.line) return;
+    if (this.line.congested) {
+      this.hooks.trouble(slowNetwork((this.#dropped += 1)));
       return;
     }
     const passes = !this.muted && this.#admitted(heard);
-    this.connection.send(append(passes ? frame : new Float32Array(frame.length)));
+    this.line.stream(append(passes ? frame : new Float32Array(frame.length)));
   }
 
   /** @param {number} heard */
   #admitted(heard) {
-    return !this.#source?.echoes || this.guard.admits(performance.now(), heard, this.playback.level());
+    return !this.#source?.echoes || this.hooks.guard.admits(performance.now(), heard, this.playback.level());
   }
 }

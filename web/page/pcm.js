@@ -8,6 +8,9 @@ export const RATE = 24000;
 /** @param {number} samples */
 export const toMs = (samples) => Math.round((samples * 1000) / RATE);
 
+/** @param {number} ms */
+export const toSamples = (ms) => Math.round((ms * RATE) / 1000);
+
 /**
  * @param {Float32Array} samples
  * @returns {Uint8Array}

@@ -2,17 +2,22 @@
  * The state a person sees. What happens moves it by this table; what a state does not name leaves it as it is.
  *
  *     idle -> connecting -> listening -> hearing -> thinking -> speaking -> listening ...
+ *
+ * While a lost connection is restored that is what is seen, whatever else goes on; then what it was before.
  */
 
 /**
  * @typedef {"idle" | "loading" | "connecting" | "closed" | "error"} Unconnected
- * @typedef {Unconnected | "listening" | "hearing" | "thinking" | "speaking"} Phase
- * @typedef {"start" | "loading" | "loaded" | "ready" | "stop" | "fail"} Passage
+ * @typedef {Unconnected | "restoring" | "listening" | "hearing" | "thinking" | "speaking"} Phase
+ * @typedef {"start" | "loading" | "loaded" | "ready" | "lost" | "stop" | "fail"} Passage
  * @typedef {Passage | "speechStarted" | "speechStopped" | "asked" | "sounding" | "quiet"} Step
  */
 
 /** @type {Partial<Record<Step, Phase>>} */
 const ENDS = { stop: "closed", fail: "error" };
+
+/** @type {Partial<Record<Step, Phase>>} */
+const BREAKS = { lost: "restoring", ...ENDS };
 
 /** @type {Partial<Record<Step, Phase>>} */
 const STARTS = { start: "connecting", fail: "error" };
@@ -22,12 +27,13 @@ const TABLE = {
   idle: STARTS,
   closed: STARTS,
   error: STARTS,
-  connecting: { loading: "loading", ready: "listening", ...ENDS },
+  connecting: { loading: "loading", ready: "listening", ...BREAKS },
   loading: { loaded: "connecting", ...ENDS },
-  listening: { speechStarted: "hearing", asked: "thinking", sounding: "speaking", ...ENDS },
-  hearing: { speechStopped: "listening", sounding: "speaking", ...ENDS },
-  thinking: { speechStarted: "hearing", sounding: "speaking", quiet: "listening", ...ENDS },
-  speaking: { speechStarted: "hearing", quiet: "listening", ...ENDS },
+  restoring: { ready: "listening", ...ENDS },
+  listening: { speechStarted: "hearing", asked: "thinking", sounding: "speaking", ...BREAKS },
+  hearing: { speechStopped: "listening", sounding: "speaking", ...BREAKS },
+  thinking: { speechStarted: "hearing", sounding: "speaking", quiet: "listening", ...BREAKS },
+  speaking: { speechStarted: "hearing", quiet: "listening", ...BREAKS },
 };
 
 /** @type {Record<Phase, string>} */
@@ -35,6 +41,7 @@ export const NAMES = {
   idle: "Not connected",
   loading: "The server is loading",
   connecting: "Connecting",
+  restoring: "Restoring the connection",
   listening: "Listening",
   hearing: "You are speaking",
   thinking: "Thinking",
@@ -46,8 +53,11 @@ export const NAMES = {
 /** @type {(phase: Phase, step: Step) => Phase} */
 export const next = (phase, step) => TABLE[phase][step] ?? phase;
 
-/** @type {(phase: Phase) => boolean} */
-export const isConnected = (phase) => ["listening", "hearing", "thinking", "speaking"].includes(phase);
+/** Whether there is a conversation, be it over a lost connection. @type {(phase: Phase) => boolean} */
+export const isHeld = (phase) => ["restoring", "listening", "hearing", "thinking", "speaking"].includes(phase);
+
+/** Whether there may be something to interrupt. @type {(phase: Phase) => boolean} */
+export const isAnswering = (phase) => ["restoring", "thinking", "speaking"].includes(phase);
 
 /** @type {(phase: Phase) => boolean} */
 export const isOver = (phase) => TABLE[phase] === STARTS;

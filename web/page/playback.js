@@ -5,7 +5,8 @@
  * by now is `currentTime` less the output latency; nothing else counts as heard.
  */
 
-import { loudness, RATE, toMs } from "./pcm.js";
+import { loudness, RATE, toMs, toSamples } from "./pcm.js";
+import { wake } from "./wake.js";
 
 /** Head start after silence, so that a late piece does not tear a hole. */
 const LEAD_SAMPLES = RATE * 0.08;
@@ -16,6 +17,7 @@ const FADE_S = 0.012;
  * @typedef {object} Track the audio of one item
  * @property {number} received samples
  * @property {number} played samples of pieces that are done with
+ * @property {number} known samples at its beginning that were heard before, and are not played again
  * @property {{from: number, samples: number}[]} pieces still to be played, in samples of the audio clock
  */
 
@@ -31,14 +33,14 @@ export class Playback {
   #next = 0;
 
   /**
-   * Create it inside a click: browsers start audio only then.
-   * @param {{began: () => void, drained: () => void}} on
+   * Create it inside a click: browsers start audio only then. Otherwise it may be silenced until there is one.
+   * @param {{began: () => void, drained: () => void, silenced: (is: boolean) => void}} on
    */
   constructor(on) {
     this.on = on;
     this.#meter.fftSize = this.#scratch.length;
     this.#meter.connect(this.#context.destination);
-    void this.#context.resume();
+    wake(this.#context, on.silenced);
   }
 
   /** Whether anything is still to be heard. */
@@ -47,13 +49,23 @@ export class Playback {
   }
 
   /**
+   * Its beginning was heard already, and is about to arrive again.
+   * @param {string} item
+   * @param {number} heardMs
+   */
+  passOver(item, heardMs) {
+    this.#track(item).known = toSamples(heardMs);
+  }
+
+  /**
    * Queue the next piece of an item.
    * @param {string} item
-   * @param {Float32Array<ArrayBuffer>} samples
+   * @param {Float32Array<ArrayBuffer>} piece
    */
-  play(item, samples) {
-    if (samples.length === 0) return;
+  play(item, piece) {
     const track = this.#track(item);
+    const samples = piece.subarray(this.#passedOver(track, piece.length));
+    if (samples.length === 0) return;
     const buffer = this.#context.createBuffer(1, samples.length, RATE);
     buffer.copyToChannel(samples, 0);
     const source = new AudioBufferSourceNode(this.#context, { buffer });
@@ -114,9 +126,18 @@ export class Playback {
 
   /** @param {string} item */
   #track(item) {
-    const known = this.#tracks.get(item) ?? { received: 0, played: 0, pieces: [] };
-    this.#tracks.set(item, known);
-    return known;
+    const track = this.#tracks.get(item) ?? { received: 0, played: 0, known: 0, pieces: [] };
+    this.#tracks.set(item, track);
+    return track;
+  }
+
+  /** How many samples of a piece were heard before. @type {(track: Track, length: number) => number} */
+  #passedOver(track, length) {
+    const passed = Math.min(track.known, length);
+    track.known -= passed;
+    track.received += passed;
+    track.played += passed;
+    return passed;
   }
 
   /** @param {Track} track */

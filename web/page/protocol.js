@@ -20,6 +20,8 @@ import { encode, RATE, toBase64 } from "./pcm.js";
  * @property {{error?: {code?: string, message?: string}} | null} [status_details]
  *
  * @typedef {object} Session
+ * @property {string} [id]
+ * @property {string} [resume_token]
  * @property {{input?: {turn_detection?: object | null}}} [audio]
  *
  * @typedef {object} ServerError
@@ -29,6 +31,7 @@ import { encode, RATE, toBase64 } from "./pcm.js";
  *
  * @typedef {object} ServerEvent an event from the server; each type has only some of the members
  * @property {string} type
+ * @property {string} event_id
  * @property {string} item_id
  * @property {string} response_id
  * @property {string} delta
@@ -91,8 +94,17 @@ export const truncate = (item, heardMs) => ({
   audio_end_ms: heardMs,
 });
 
-/** @type {(item: string) => ClientEvent} */
-export const retrieve = (item) => ({ type: "conversation.item.retrieve", item_id: item });
+/** An error that it meets names `item`. @type {(item: string) => ClientEvent} */
+export const retrieve = (item) => ({ type: "conversation.item.retrieve", event_id: item, item_id: item });
+
+/** The number of a frame of the conversation; null for a reply, which has none. @type {(event: ServerEvent) => number | null} */
+export function numberOf({ event_id }) {
+  const [, digits] = /^event_(\d+)$/.exec(event_id) ?? [];
+  return digits === undefined ? null : Number(digits);
+}
+
+/** No item of that id is known. */
+export const NO_SUCH_ITEM = "item_retrieve_invalid_item_id";
 
 /** The server's way to say that an advisory request came too late; nothing to tell a person. */
-export const HARMLESS = new Set(["response_cancel_not_active", "item_retrieve_invalid_item_id"]);
+export const HARMLESS = new Set(["response_cancel_not_active", NO_SUCH_ITEM]);

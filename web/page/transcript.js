@@ -5,6 +5,9 @@
 
 /** @typedef {{line: HTMLLIElement, heard: HTMLElement, rest: HTMLElement, note: HTMLElement}} Line */
 
+/** A line to be kept. @typedef {{item: string, side: Side, state: string, heard: string, rest: string, note: string}} Written */
+/** @typedef {"you" | "it"} Side */
+
 /** @type {(ms: number) => string} */
 const seconds = (ms) => (ms / 1000).toFixed(1);
 
@@ -32,6 +35,30 @@ export class Transcript {
   clear() {
     this.#lines.clear();
     this.#list.replaceChildren();
+  }
+
+  /** All of it. @returns {Written[]} */
+  written() {
+    return [...this.#lines].map(([item, { line, heard, rest, note }]) => ({
+      item,
+      side: line.classList.contains("you") ? "you" : "it",
+      state: line.dataset.state ?? "done",
+      heard: heard.textContent ?? "",
+      rest: rest.textContent ?? "",
+      note: note.textContent ?? "",
+    }));
+  }
+
+  /** Write again what was kept. @param {Written[]} lines */
+  restore(lines) {
+    for (const { item, side, state, ...texts } of lines) {
+      const { line, heard, rest, note } = this.#line(item, side);
+      line.dataset.state = state;
+      heard.textContent = texts.heard;
+      rest.textContent = texts.rest;
+      note.textContent = texts.note;
+    }
+    this.#follow();
   }
 
   /** Nothing more will be written. */
@@ -115,7 +142,7 @@ export class Transcript {
 
   /**
    * @param {string} item
-   * @param {"you" | "it"} side
+   * @param {Side} side
    * @returns {Line}
    */
   #line(item, side) {

@@ -44,6 +44,22 @@ export const failedTrouble = ({ status_details }) => ({
   says: `The answer failed: ${status_details?.error?.message ?? "the server does not say why"}.`,
 });
 
+export const RESTORING = {
+  says:
+    "The connection was lost and is being restored. What you type is sent then; what you say meanwhile is not heard.",
+};
+
+/** @type {(gapMs: number) => Trouble} */
+export const unheard = (gapMs) => ({
+  says: `The connection was lost for ${Math.round(gapMs / 1000)} s. What you said meanwhile was not heard.`,
+});
+
+export const SILENCED = { says: "The browser keeps this page silent until you click somewhere on it or press a key." };
+
+const REPLACED = {
+  says: "The conversation goes on in another window or on another device. Press Talk to start a new one here.",
+};
+
 export const NO_TURNS = {
   says:
     "This server does not notice when you begin and end to speak: it answers when its model decides to, " +
@@ -63,6 +79,12 @@ const CLOSINGS = {
 /** @type {Record<string, Trouble>} by error code */
 const ERRORS = {
   resource_exhausted: AT_CAPACITY,
+  session_resume_expired: {
+    says: "This page was without a connection for too long: the conversation is over. Press Talk to start a new one.",
+  },
+  invalid_resume_token: {
+    says: "The conversation cannot be continued here; it may go on in another window. Press Talk to start a new one.",
+  },
   session_expired: { says: "The conversation has reached its longest duration. Press Talk to start a new one." },
 };
 
@@ -75,6 +97,7 @@ const ERRORS = {
 export function closingTrouble({ opened, code, reason }, hadKey) {
   if (!opened && hadKey) return { says: "The server refused the connection. Check the key.", wantsKey: true };
   if (!opened) return { says: "The server refused the connection. If it wants a key, type it below.", wantsKey: true };
+  if (reason === "session_replaced") return REPLACED;
   const known = CLOSINGS[code];
   if (known) return known;
   if (reason) return { says: `The server ended the conversation: ${reason}` };
