@@ -79,5 +79,5 @@ def test_every_setting_of_a_stage_is_described(stage: str) -> None:
 
 def test_every_variable_is_described() -> None:
     source = "\n".join(path.read_text("utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py"))
-    read = {name for name in re.findall(r"(?<!_)ANTIPHON_[A-Z_]*[A-Z]", source)} - INTERNAL
+    read = set(re.findall(r"(?<!_)ANTIPHON_[A-Z_]*[A-Z]", source)) - INTERNAL
     assert set(re.findall(r"`(ANTIPHON_[A-Z_]+)`", DOCS)) == read
