@@ -1,0 +1,83 @@
+"""docs/settings.md names every setting and every variable, with what they usually are; and no other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from antiphon.web import settings
+from antiphon.web.duplex_session import DuplexSession
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = (ROOT / "docs" / "settings.md").read_text("utf-8")
+ROOMS = ("actors", "cli", "clients", "events", "examples", "media", "projections", "replay", "web")
+INTERNAL = {"ANTIPHON_PLAN_FD"}
+"""What one process of the server tells another."""
+STAGES = {
+    "cascade": ("cascade/settings.py", "CascadeSettings"),
+    "chat": ("chat_backend/engine.py", "ChatSettings"),
+    "echo": ("echo/engine.py", "EchoSettings"),
+    "vad": ("vad/engine.py", "VadSettings"),
+    "scripted": ("scripted/engine.py", "ScriptedSettings"),
+}
+
+
+def rows(heading: str) -> list[list[str]]:
+    section = DOCS.split(f"\n## {heading}", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def told(cell: str) -> str:
+    return cell.split(",")[0].strip("`")
+
+
+def usually(value: Any) -> str:
+    """As it would stand in a table."""
+    if value in ("", (), msgspec.NODEFAULT, None):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def test_every_setting_of_the_server_is_described_with_its_variable() -> None:
+    described = {told(row[0]): (told(row[1]), told(row[2])) for row in rows("The server")}
+    assert described.pop("keys_file") == ("", "")
+    described["stage"] = described.pop("use")
+    variables = {name: variable for variable, name in settings._ENVIRONMENT.items()}
+    fields = {field.name: field.default for field in msgspec.structs.fields(settings.Settings)}
+    del fields["stages"], fields["duplex_session"]
+    assert described == {name: (variables[name], usually(value)) for name, value in fields.items()}
+
+
+def test_every_limit_of_a_session_is_described() -> None:
+    described = {told(row[0]): told(row[1]) for row in rows("Sessions")}
+    limits = {field.name: usually(field.default) for field in msgspec.structs.fields(DuplexSession)}
+    assert described == limits
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_setting_of_a_stage_is_described(stage: str) -> None:
+    """Read off the source: some engines cannot be imported without what they run on."""
+    path, name = STAGES[stage]
+    module = ast.parse((ROOT / "actors" / "stages" / path).read_text("utf-8"))
+    [made] = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == name]
+    known = {
+        line.target.id: usually(None if line.value is None else ast.literal_eval(line.value))
+        for line in made.body
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
+    }
+    described = {told(row[1]): row[2].strip("`") for row in rows("Stages") if told(row[0]) == stage}
+    assert described == known
+
+
+def test_every_variable_is_described() -> None:
+    source = "\n".join(path.read_text("utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+    read = set(re.findall(r"(?<!_)ANTIPHON_[A-Z_]*[A-Z]", source)) - INTERNAL
+    assert set(re.findall(r"`(ANTIPHON_[A-Z_]+)`", DOCS)) == read
