@@ -97,7 +97,7 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         if self._unknown is not None:
             self._unknown += len(data)
-            if self._unknown > FREE_BYTES and self.close_sent:
+            if self._unknown > FREE_BYTES and self.close_sent and not self._may_answer(data):
                 return  # of no use to anybody
             if self._unknown > FREE_BYTES and self._place is None:
                 self._place = self.lobby.ask(self._read_on)
@@ -106,6 +106,10 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
             return
         self._later.extend(data[start : start + PIECE] for start in range(0, len(data), PIECE))
         self._stand_in_line()
+
+    def _may_answer(self, data: bytes) -> bool:
+        """Whether it may be the answer to our close frame: small, and behind a whole frame."""
+        return len(data) <= PIECE and self._between is not None and self._between.is_here
 
     def _is_little(self, data: bytes) -> bool:
         """Whether it is of one frame, or less than a tenth of a turn's."""
