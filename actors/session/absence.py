@@ -5,7 +5,8 @@ asked again like everything else that is outstanding, as soon as the stage is ba
 back, its input comes first again. What was generated before is still heard, and input that comes meanwhile
 waits. A call outside is never repeated: it has failed.
 
-A stage that stays away for AWAY_S is lost for good (life.py).
+A stage that stays away for AWAY_S is lost for good (life.py). So is one that is there and does not take the
+session in (patience.py), which is asked at the beginning, by each writer, and when the stage is back.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from antiphon.events.vocabulary import (
     EffectFailed,
     Event,
     ResponseEnded,
+    SessionOpened,
     StageAway,
     StageLost,
+    StageOpened,
+    StageRefused,
+    StageReleased,
     StageReturned,
     UnitRefused,
     WriterOpened,
@@ -66,6 +71,25 @@ def interrupt(state: Session, event: StageAway, at: Moment) -> list[Event]:
 
 def _refused(operation: Operation) -> Event:
     return UnitRefused(operation=operation, code=CODE, message=MESSAGE, retryable=True)
+
+
+def fold_opening(state: Session, event: Event, at: Moment) -> Session:
+    """Which stages have been asked to take the session in."""
+    match event:
+        case SessionOpened() | WriterOpened():
+            return replace(state, opening=tuple((stage, at.mono_ns) for stage in sorted(state.holding)))
+        case StageReturned(stage=stage):
+            return replace(state, opening=(*state.opening, (stage, at.mono_ns)))
+        case StageOpened(stage=stage) | StageRefused(stage=stage) | StageReleased(stage=stage):
+            return _answered(state, stage)
+        case StageAway(stage=stage) | StageLost(stage=stage):
+            return _answered(state, stage)
+        case _:
+            return state
+
+
+def _answered(state: Session, stage: str) -> Session:
+    return replace(state, opening=tuple(one for one in state.opening if one[0] != stage))
 
 
 def fold(state: Session, event: Event, at: Moment) -> Session:

@@ -1,10 +1,10 @@
 """Patience: how long a stage may be silent before the session goes on without it.
 
-A recogniser that does not answer leaves its item without text, and a model that neither begins its answer
-nor goes on with it has failed it: the epoch moves, so that what it says later is void, and the client gets
-its end. So it is with a unit, whose input is kept. Of a stage that does not settle a configuration nobody
-knows by which one it runs: the session fails. No client waits for ever because a stage hangs. One that is
-away is not silent (absence.py).
+A session that its model does not take in fails. A recogniser that does not answer leaves its item without
+text, and a model that neither begins its answer nor goes on with it has failed it: the epoch moves, so that
+what it says later is void, and the client gets its end. So it is with a unit, whose input is kept. Of a stage
+that does not settle a configuration nobody knows by which one it runs: the session fails. No client waits for
+ever because a stage hangs. One that is away is not silent (absence.py).
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from antiphon.events.vocabulary import (
     Event,
     ResponseEnded,
     SessionFailed,
+    StageRefused,
     UnitRefused,
 )
 
 from .answers import failed_unit
 from .state import Session
 
+OPEN_S = 30
 RECOGNISE_S = 30
 UNIT_S = 30
 CONFIGURE_S = 60
@@ -33,9 +35,10 @@ _SECOND_NS = 1_000_000_000
 
 def due_ns(state: Session) -> int | None:
     """When the stage that has been silent for longest is overdue."""
+    dues = [since + OPEN_S * _SECOND_NS for _, since in state.opening]
     if any(stage == "model" for stage, _ in state.away):
-        return None
-    dues = [r.asked_mono_ns + RECOGNISE_S * _SECOND_NS for r in state.input.recognitions if r.text is None]
+        return min(dues, default=None)
+    dues += [r.asked_mono_ns + RECOGNISE_S * _SECOND_NS for r in state.input.recognitions if r.text is None]
     active, flight = state.turns.active, state.units.flight
     if flight is not None:
         dues.append(flight.asked_mono_ns + UNIT_S * _SECOND_NS)
@@ -48,6 +51,9 @@ def due_ns(state: Session) -> int | None:
 
 def go_on(state: Session, at: Moment) -> list[Event]:
     """Give up what is overdue."""
+    unopened = _unopened(state, at)
+    if unopened:
+        return unopened
     asked = state.proposals[0] if state.proposals else None
     if asked and asked.operation is not None and at.mono_ns >= asked.asked_mono_ns + CONFIGURE_S * _SECOND_NS:
         return [SessionFailed(code=CODE, message="the model did not settle a configuration")]
@@ -71,6 +77,15 @@ def go_on(state: Session, at: Moment) -> list[Event]:
         *events,
         ResponseEnded(response=active.response, outcome="failed", reason=CODE, message=silent),
     ]
+
+
+def _unopened(state: Session, at: Moment) -> list[Event]:
+    """A session that its model does not take in has none; one without a detector can do without."""
+    late = [stage for stage, since in state.opening if at.mono_ns >= since + OPEN_S * _SECOND_NS]
+    told = f"it did not take the session in within {OPEN_S} s"
+    if "model" in late:
+        return [SessionFailed(code=CODE, message=f"the model is hanging: {told}")]
+    return [StageRefused(stage=stage, code=CODE, message=told, retryable=True) for stage in late]
 
 
 def _unit_given_up(state: Session, at: Moment) -> list[Event]:

@@ -300,6 +300,8 @@ class Session(Struct, frozen=True, gc=False):
     accepted: Accepted = Accepted()
     lease: Lease = Lease()
     principal: str | None = None
+    opening: tuple[tuple[str, int], ...] = ()
+    """Stages that were asked to take the session in and have not answered, and since when (monotonic ns)."""
     away: tuple[tuple[str, int], ...] = ()
     """Stages whose process has gone and is awaited, and since when (monotonic ns)."""
     holding: frozenset[str] = frozenset()
