@@ -33,8 +33,8 @@ from .taking_turns import Line
 
 EXTENSION = "antiphon.direct"
 _END = b"\r\n\r\n"
-PIECE = 4 * 1024
-"""Bytes of one turn: up to a hundred frames, or a millisecond."""
+PIECE = 2 * 1024
+"""Bytes of one turn: up to fifty frames."""
 KERNEL_BYTES = 16 * 1024
 """What is asked of the kernel for what was sent. It holds up to two and a half times that."""
 TRANSPORT_BYTES = 8 * 1024

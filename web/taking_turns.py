@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-TURN_S = 0.001
+TURN_S = 0.0005
 """Of a turn of the loop, and at least a piece."""
 
 Work = Callable[[], bool]
