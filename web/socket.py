@@ -70,7 +70,8 @@ class RealtimeRoute:
     async def _attach(
         self, socket: WebSocket[Any, Any, Any], dialect: Dialect, principal: str | None
     ) -> None:
-        attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc())
+        most_bytes = self._settings.duplex_session.max_pending_output_bytes_per_session
+        attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc(), most_bytes)
         try:
             first = await self._enter(attachment, socket, principal)
         except (CannotOpen, Refused, Undecodable) as refusal:
