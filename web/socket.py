@@ -84,7 +84,7 @@ class RealtimeRoute:
         if hosted is None or attachment.expelled:
             await write(socket, attachment.outbox)
         else:
-            alive_s = self._keep_alive_s()
+            alive_s = self._settings.duplex_session.keep_alive_s
             conversation = Conversation(socket, attachment, hosted, self._metrics, alive_s)
             await conversation.hold(first, self._store, self._trails)
 
@@ -126,10 +126,6 @@ class RealtimeRoute:
         attachment.hosted = await self._host.resume(attachment, came.session, resume)
         if not attachment.expelled:
             self._metrics.resumed.inc()
-
-    def _keep_alive_s(self) -> float | None:
-        ttl_s = self._settings.duplex_session.idle_ttl_s
-        return None if ttl_s is None else ttl_s / 3
 
 
 def _named_in(refusal: Exception) -> tuple[str | None, str | None]:

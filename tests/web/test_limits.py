@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from antiphon.web.duplex_session import DuplexSession
 from antiphon.web.settings import SettingsError, load
 from tests.serving import running
 
@@ -62,6 +63,11 @@ async def _too_old(tmp_path: Path) -> None:
                 with pytest.raises(ConnectionClosed):
                     await client.next()
                 assert client.socket.close_code == 1001
+
+
+def test_an_open_socket_counts_as_a_sign_of_life_well_within_the_time_and_never_where_there_is_none() -> None:
+    assert DuplexSession(idle_ttl_s=300).keep_alive_s == 100
+    assert DuplexSession(idle_ttl_s=0).keep_alive_s is None
 
 
 @pytest.mark.parametrize(
