@@ -16,8 +16,8 @@ from litestar.exceptions import WebSocketDisconnect
 from antiphon.actors.host import Hosted
 from antiphon.events.store import Log
 
+from . import direct
 from .attach import Attachment
-from .direct import EXTENSION, DirectWebSocket
 from .metrics import Metrics
 from .outbox import Outbox
 from .reader import Reader
@@ -50,8 +50,7 @@ class Conversation:
         """`keep_alive_s`: how often to say that a client is there of which only its socket does."""
         self._socket, self._attachment, self._hosted, self._metrics = socket, attachment, hosted, metrics
         self._keep_alive_s = keep_alive_s
-        extension: object = (socket.scope.get("extensions") or {}).get(EXTENSION)
-        self._direct = extension if isinstance(extension, DirectWebSocket) else None
+        self._direct = direct.under(socket.scope)
         self._reader: Reader | None = None
 
     async def hold(self, first: str | None, store: Log, trails: Trails) -> None:

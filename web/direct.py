@@ -19,7 +19,7 @@ from __future__ import annotations
 import socket
 from asyncio import BaseTransport, TimerHandle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from uvicorn._types import ASGIReceiveEvent
@@ -255,3 +255,9 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
             return
         self.frames = []
         on_text(text)
+
+
+def under(scope: Mapping[str, Any]) -> DirectWebSocket | None:
+    """The protocol that an application's connection runs on, where it is ours."""
+    found = (scope.get("extensions") or {}).get(EXTENSION)
+    return found if isinstance(found, DirectWebSocket) else None

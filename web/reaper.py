@@ -21,7 +21,6 @@ from antiphon.events.errors import Locked, LogError
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Holding
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import Terms
 
 log = structlog.get_logger(__name__)
 
@@ -33,10 +32,11 @@ class Reaper:
     """`run` looks again and again until it is cancelled."""
 
     def __init__(
-        self, data: Path, every_s: float, terms: Terms, writer: OpenWriter, ended: Callable[[], object]
+        self, data: Path, every_s: float, grace_s: float, writer: OpenWriter, ended: Callable[[], object]
     ) -> None:
-        """`ended` is called for each session that was ended, in the looking thread."""
-        self._data, self._every_s, self._grace_s = data, every_s, terms.disconnect_grace_s
+        """`grace_s`: how long a client may take to come back. `ended` is called for each session that was
+        ended, in the looking thread."""
+        self._data, self._every_s, self._grace_s = data, every_s, grace_s
         self._writer, self._ended = writer, ended
         self._since_ns = time.time_ns()
         self._stuck: set[tuple[str, int]] = set()

@@ -97,10 +97,8 @@ class DuplexDecoder:
 
     def begins(self, frame: f.ClientFrame) -> bool:
         if isinstance(frame, f.Commit):
-            respond = frame.create_response if frame.response_create is None else frame.response_create
-            if respond is None:
-                respond = isinstance(frame, f.InputCommit) or self._config().auto_response
-            return respond and frame.final
+            answer = asking.wants_answer(frame)
+            return frame.final and (self._config().auto_response if answer is None else answer)
         return isinstance(frame, f.ResponseCreate)
 
     def flush(self) -> list[Wish]:
