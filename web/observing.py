@@ -26,13 +26,13 @@ from antiphon.events.vocabulary import (
     SessionFailed,
     SessionOpened,
 )
-from antiphon.projections.base import FRAMES_PER_EVENT
+from antiphon.projections.base import frame_number
 
+from . import direct
 from .catching_up import AHEAD_BYTES
 from .coming_back import LONGEST, number_in
 from .conversation import write
 from .dialect import Dialect
-from .direct import EXTENSION, DirectWebSocket
 from .metrics import Metrics
 from .outbox import Letter, Outbox
 from .retelling import Retelling
@@ -65,9 +65,9 @@ class Observer:
 
     async def observe(self, store: Log) -> None:
         """Show the session until it is over, or until the observer goes. What is shown `write` sends."""
-        direct: object = (self._socket.scope.get("extensions") or {}).get(EXTENSION)
-        if isinstance(direct, DirectWebSocket):
-            self.outbox.use(direct.send_now, direct.writable.wait)
+        beneath = direct.under(self._socket.scope)
+        if beneath is not None:
+            self.outbox.use(beneath.send_now, beneath.writable.wait)
         self._metrics.observers.inc()
         showing = asyncio.create_task(self._show(store))
         writing = asyncio.create_task(write(self._socket, self.outbox))
@@ -85,7 +85,7 @@ class Observer:
         session = SessionId(query.get("session_id", "")[:LONGEST])
         try:
             given = number_in(query.get("after"))
-            after = store.head(session).next_seq * FRAMES_PER_EVENT - 1 if given is None else given
+            after = frame_number(store.head(session).next_seq, 0) - 1 if given is None else given
             showing = Showing(self._dialect, self._dialect.projection.begin(0))
             await self._follow(store, session, Retelling(store, session, showing, after, _introduces))
         except NoSuchSession:

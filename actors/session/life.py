@@ -3,7 +3,7 @@
 A session is open from SessionOpened until SessionClosed, SessionExpired or SessionFailed, and then nothing of
 it changes. A process that stops does not end it, unless its terms are that nobody may come back.
 Ending it ends what is being generated first. A model stage that will not take the session in, or is lost for
-good, takes the session with it; a voice detector that is leaves it without server VAD.
+good, takes the session with it; without its voice detector the session goes on without server VAD.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import CloseSession, OpenSession, OpenWriter, Park, RecordStage
-from .state import Session
+from .state import STAGE_LOST, Session
 
 
 def open_writer(state: Session, command: OpenWriter, at: Moment) -> list[Event]:
@@ -114,7 +114,7 @@ def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -
     if event.stage == "model":
         if isinstance(event, StageRefused):
             return [SessionFailed(code=event.code, message=event.message)]
-        return [SessionFailed(code="stage_lost", message="the model did not come back")]
+        return [SessionFailed(code=STAGE_LOST, message="the model did not come back")]
     if state.config.turn_detection is None:
         return []
     lost = replace(state.config, turn_detection=None)
