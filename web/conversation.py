@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
+import structlog
 from litestar import WebSocket
 from litestar.exceptions import WebSocketDisconnect
 
@@ -22,6 +23,8 @@ from .metrics import Metrics
 from .outbox import Outbox
 from .reader import Reader
 from .trails import Trails
+
+log = structlog.get_logger(__name__)
 
 CLOSINGS = {1000: "closed", 1005: "closed", 1012: "server"}
 """Close code -> why the connection ended; 1005 is a close without a code, 1012 is ours, when the process is
@@ -74,6 +77,9 @@ class Conversation:
                 reason, code = reading.result()
             elif attachment.expelled:
                 reason = "expelled"
+            for task in done - {reading}:
+                if (error := task.exception()) is not None:
+                    log.error("conversation.failed", exc_info=error)
         finally:
             if self._reader is not None:
                 self._reader.abandon()

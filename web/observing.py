@@ -70,6 +70,7 @@ class Observer:
             self.outbox.use(beneath.send_now, beneath.writable.wait)
         self._metrics.observers.inc()
         showing = asyncio.create_task(self._show(store))
+        showing.add_done_callback(self._shown)
         writing = asyncio.create_task(write(self._socket, self.outbox))
         sides = [writing, asyncio.create_task(self._refuse_all())]
         try:
@@ -80,18 +81,26 @@ class Observer:
                 task.cancel()
             await asyncio.gather(showing, *sides, return_exceptions=True)
 
+    def _shown(self, showing: asyncio.Task[None]) -> None:
+        """Nobody waits for what is not shown any more because of a mistake of ours."""
+        if not showing.cancelled() and (error := showing.exception()) is not None:
+            log.error("observer.failed", exc_info=error)
+            self.outbox.close(1011, "internal_error")
+
     async def _show(self, store: Log) -> None:
         query = self._socket.query_params
         session = SessionId(query.get("session_id", "")[:LONGEST])
         try:
             given = number_in(query.get("after"))
+        except ValueError:
+            self.turn_away("invalid_value", "after is the number, or the id, of a frame")
+            return
+        try:
             after = frame_number(store.head(session).next_seq, 0) - 1 if given is None else given
             showing = Showing(self._dialect, self._dialect.projection.begin(0))
             await self._follow(store, session, Retelling(store, session, showing, after, _introduces))
         except NoSuchSession:
             self.turn_away("session_not_found", f"there is no session {session}")
-        except ValueError:
-            self.turn_away("invalid_value", "after is the number, or the id, of a frame")
         except LogError as error:
             log.warning("observer.log_unreadable", session=session, code=error.code)
             self.turn_away(error.code, "the session's log cannot be read")
