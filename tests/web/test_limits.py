@@ -13,7 +13,7 @@ from antiphon.web.duplex_session import DuplexSession
 from antiphon.web.settings import SettingsError, load
 from tests.serving import running
 
-from .test_resume import WAITS, settings, take_seat
+from .test_resume import WAITS, answered, ask, settings, take_seat
 from .wire import wire
 
 
@@ -78,3 +78,19 @@ def test_a_limit_that_cannot_be_is_an_error(tmp_path: Path, line: str) -> None:
     config.write_text(f"[duplex_session]\n{line}\n")
     with pytest.raises(SettingsError, match="duplex_session"):
         load(config, {})
+
+
+def test_case_34_ours_frames_keep_their_numbers_however_many_there_are(tmp_path: Path) -> None:
+    asyncio.run(_numbered(tmp_path))
+
+
+async def _numbered(tmp_path: Path) -> None:
+    """The protocol's journal may overflow; what is sent after that is numbered and told once all the same."""
+    config = str(settings(tmp_path, "resume_replay_max_bytes_per_session = 1024"))
+    with running(tmp_path / "data", "--config", config, stage="scripted") as server:
+        async with wire(server, WAITS) as client:
+            await take_seat(client)
+            await ask(client, "Count", "evt_1")
+            frames = await answered(client)
+    assert all("server_event_seq" in frame for frame in frames)
+    assert "session.resync_required" not in [frame["type"] for frame in frames]
