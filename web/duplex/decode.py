@@ -151,7 +151,9 @@ class DuplexDecoder:
         said = None if frame.vad is None else frame.vad.silence_rms
         if said is None:
             said = self._seen.echo.get("overlap_silence_rms")
-        return SILENCE_RMS if said is None else float(said)
+        return (
+            float(said) if isinstance(said, int | float) else SILENCE_RMS
+        )  # a plain client may say anything
 
     # --- everything else ----------------------------------------------------------------------------------
 
