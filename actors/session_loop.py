@@ -216,10 +216,10 @@ class SessionLoop:
         self._sinks[number] = sink
         self._do(Asked(command, number), sink)
 
-    def ask(self, sink: Sink | None, command: commands.Command) -> None:
+    def ask(self, sink: Sink, command: commands.Command) -> None:
         """A client's command. Its attachment's number is ours to know."""
         number = next((number for number, known in self._sinks.items() if known is sink), 0)
-        if sink is not None and not number:
+        if not number:
             return  # it was told that it is not, or no more, one of us
         if isinstance(command, _OF_THE_ATTACHMENT):
             command = replace(command, attachment=number)
