@@ -134,7 +134,11 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     def _take_turn(self) -> bool:
         """Work on a piece of what was read. Whether there is more."""
         if self._later and self._may_work:
-            self._work_on(self._later.popleft())
+            try:
+                self._work_on(self._later.popleft())
+            except Exception:
+                self.transport.abort()  # as the loop does where it hands over itself what was read
+                raise
         self._in_line = bool(self._later) and self._may_work
         if self.transport.is_closing():
             self._later.clear()
