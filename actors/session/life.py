@@ -95,15 +95,16 @@ def record_stage(state: Session, command: RecordStage, at: Moment) -> list[Event
         case "returned":
             away = any(stage == command.stage for stage, _ in state.away)
             return [StageReturned(stage=command.stage)] if away and state.phase == "open" else []
-        case _:
-            return [
-                StageRefused(
-                    stage=command.stage,
-                    code=command.code,
-                    message=command.message,
-                    retryable=command.retryable,
-                )
-            ]
+        case "refused":
+            refused = StageRefused(
+                stage=command.stage,
+                code=command.code,
+                message=command.message,
+                retryable=command.retryable,
+            )
+            return [refused]
+        case settled:
+            raise AssertionError(f"{settled}: that is for configuration.settle")
 
 
 def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -> list[Event]:
