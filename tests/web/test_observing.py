@@ -12,6 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from antiphon.events.ids import SessionId
+from antiphon.events.store import Scope
 from antiphon.replay.verify import verify
 from antiphon.web.metrics import Metrics
 from antiphon.web.observing import Observer
