@@ -6,12 +6,10 @@ import array
 import asyncio
 import math
 import os
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from antiphon.actors.processes import loopback
 from tests.serving import RunningServer, running
 from tests.web.wire import Wire, wire
 
@@ -96,12 +94,7 @@ async def killed(server: RunningServer) -> None:
         await call.send({"type": "response.create"})
         for _ in range(3):
             await call.next("response.output_audio.delta")
-        os.kill(_serving_pid(server), signal.SIGKILL)
-
-
-def _serving_pid(server: RunningServer) -> int:
-    below = loopback.descendants(server.process.pid)
-    return next(pid for pid in below if "web.serve" in Path(f"/proc/{pid}/cmdline").read_text())
+        server.kill()
 
 
 async def spoken(server: RunningServer) -> None:

@@ -69,7 +69,7 @@ async def test_a_server_that_loses_its_launcher_says_goodbye_retryably(tmp_path:
             assert client.socket.close_code in (1001, 1012)
     store = SegmentLog(tmp_path / "data", deliver=lambda call: call())
     events = {type(stored.event) for stored in store.read(session)}
-    assert events & {SessionClosed, SessionFailed}
+    assert not events & {SessionClosed, SessionFailed}  # its client may come back
 
 
 def fold(data: Path, session: SessionId) -> Session:
