@@ -92,6 +92,18 @@ class RunningServer:
             if b"antiphon.web.serve" in Path(f"/proc/{pid}/cmdline").read_bytes()
         ]
 
+    @contextlib.contextmanager
+    def only(self, pid: int) -> Iterator[None]:
+        """Whoever connects now is served by that process: the others are stopped meanwhile."""
+        others = [other for other in self.serving_pids if other != pid]
+        for other in others:
+            os.kill(other, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for other in others:
+                os.kill(other, signal.SIGCONT)
+
     def kill(self) -> None:
         """No process of it gets to do anything more; those that are left end by themselves."""
         self.process.send_signal(signal.SIGSTOP)  # it would start another
