@@ -63,16 +63,16 @@ class Handover:
 class Departed:
     """Sessions that this process let go. What nobody opens at the stages then is let go there, too."""
 
-    def __init__(self, close: Callable[[Fence], None]) -> None:
+    def __init__(self, close: Callable[[Fence], None], after_s: float = ABANDONED_S) -> None:
         """`close` lets go of a session at the stages; they pass over what is not this process's any more."""
-        self._close = close
+        self._close, self._after_s = close, after_s
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[SessionId, asyncio.TimerHandle] = {}
 
     def went(self, session: SessionId, incarnation: int) -> None:
         self.came(session)
         fence = Fence(session, incarnation, 0, 0)
-        self._waiting[session] = self._loop.call_later(ABANDONED_S, self._abandon, fence)
+        self._waiting[session] = self._loop.call_later(self._after_s, self._abandon, fence)
 
     def came(self, session: SessionId) -> None:
         """It is served here (again)."""

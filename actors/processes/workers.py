@@ -1,7 +1,7 @@
 """The serving processes as the launcher keeps them: started, felt for, and started again.
 
-* One that ends is started again: at once the first time, then after pauses that grow. One that has answered
-  for SETTLED_S is no longer counted as failing; after MOST_FAILURES in a row the server gives up.
+* One that ends is started again: at once the first time, then after pauses that grow. Every SUCCESS_S for
+  which it answered make good for one failure; after MOST_FAILURES that nothing made good the server gives up.
 * One that does not show that it is alive (pulse.py) for HANGS_S is killed, and so is one that takes longer
   than START_S to begin. A launcher that was itself kept from looking judges nobody.
 * All accept on one listening socket, which the launcher keeps open: who connects while a process is being
@@ -23,7 +23,7 @@ import structlog
 from antiphon.actors.processes.errors import LaunchError
 from antiphon.actors.processes.pulse import Pulse
 
-SETTLED_S = 10.0
+SUCCESS_S = 5.0
 MOST_FAILURES = 8
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
@@ -47,16 +47,22 @@ class Worker:
         self._pulse: Pulse | None = None
         self._began = 0.0
         self._killed = False
-        self._failures = self._starts = 0
+        self._failures, self._starts = 0.0, 0
         self._watched_by: selectors.BaseSelector | None = None
         self._pidfd = -1
         self.due: float | None = None
         """When it is to be started again; None while it runs."""
 
     def begin(self) -> None:
+        """Start it. Raises OSError."""
         pulse = Pulse()
-        self.process = self._start(self.number, pulse.beating_fd, self._starts > 0)
-        pulse.handed_over()
+        try:
+            self.process = self._start(self.number, pulse.beating_fd, self._starts > 0)
+        except OSError:
+            pulse.close()
+            raise
+        finally:
+            pulse.handed_over()
         self._pulse, self._began, self.due = pulse, time.monotonic(), None
         self._killed = False
         self._starts += 1
@@ -74,7 +80,10 @@ class Worker:
     def look(self, now: float, was_away: bool) -> None:
         """Start it if that is due, kill it if it hangs."""
         if self.due is not None and self.due <= now:
-            self.begin()
+            try:
+                self.begin()
+            except OSError as error:
+                self._failed(f"it could not be started: {error.strerror}", 0.0)
         elif self.process is not None and self._pulse is not None and not self._killed:
             last, most = (self._began, START_S) if self._pulse.last is None else (self._pulse.last, HANGS_S)
             if was_away:
@@ -95,32 +104,31 @@ class Worker:
             self._watched_by.unregister(fd)
 
     def _over(self) -> None:
-        """It has ended. Raises LaunchError when there is no point in starting it again."""
+        """It has ended. Raises LaunchError when there is no point in starting it again, like `look`."""
         process, pulse = self.process, self._pulse
         if process is None or pulse is None:
             return
-        status, now = process.wait(), time.monotonic()
-        pulse.feel(now)
-        lived_s = 0.0 if pulse.last is None else pulse.last - self._began
+        status = process.wait()
+        pulse.feel(time.monotonic())
         for fd in (self._pidfd, pulse.fd):
             self._forget(fd)
         os.close(self._pidfd)
         pulse.close()
         self.process = self._pulse = None
         self._ended(self.number, process.pid)
-        self._failures = 1 if lived_s >= SETTLED_S else self._failures + 1
+        self._failed(f"it ended {ending(status)}", 0.0 if pulse.last is None else pulse.last - self._began)
+
+    def _failed(self, how: str, lived_s: float) -> None:
+        self._failures = max(self._failures - lived_s / SUCCESS_S, 0.0) + 1
         if self._failures >= MOST_FAILURES:
-            raise LaunchError(
-                "serving_failed",
-                f"serving process {self.number} ended {self._failures} times in a row, "
-                f"the last time {ending(status)}",
+            told = (
+                f"serving process {self.number} does not stay up: {MOST_FAILURES} failures, and the last time"
             )
-        pause = 0.0
-        if self._failures > 1:
-            pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self._failures - 2))
-        self.due = now + pause
-        facts = {"worker": self.number, "pid": process.pid, "failures": self._failures}
-        log.error("worker.ended", **facts, ending=ending(status), restart_in_s=pause)
+            raise LaunchError("serving_failed", f"{told} {how}")
+        again = self._failures >= 2
+        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self._failures - 2)) if again else 0.0
+        self.due = time.monotonic() + pause
+        log.error("worker.failed", worker=self.number, reason=how, restart_in_s=round(pause, 2))
 
 
 class Workers:
