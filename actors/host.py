@@ -108,9 +108,8 @@ class Hosted:
         self._relief.set()
 
 
-def _kind(state: Session) -> tuple[str, str, int]:
-    """What a stage must be to go on with the session."""
-    able = state.abilities
+def _kind(able: Abilities) -> tuple[str, str, int]:
+    """What a stage must be to go on with another's sessions."""
     return able.stage, able.hears, able.unit_ms
 
 
@@ -228,7 +227,7 @@ class SessionHost:
             raise gone
         resume(state, asked, self.now())
         able = self.abilities()
-        if (able.stage, able.hears, able.unit_ms) != _kind(state):
+        if _kind(able) != _kind(state.abilities):
             told = f"the session was with {state.abilities.stage}, and here is {able.stage}"
             raise CannotOpen("session_resume_conflict", told)
         let_go = self._handover is not None and await self._handover.fetch(session)

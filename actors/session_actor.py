@@ -25,11 +25,11 @@ log = structlog.get_logger(__name__)
 
 
 class Begin(Struct, frozen=True):
-    """The first message: what to open, and the attachment that asked for it, if one did."""
+    """The first message: what to open, and the attachment that asked for it."""
 
     opening: Opening
-    sink: Sink | None = None
-    attach: commands.Attach | commands.Resume | None = None
+    sink: Sink
+    attach: commands.Attach | commands.Resume
 
 
 class Come(Struct, frozen=True):
@@ -40,9 +40,9 @@ class Come(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True, gc=False):
-    """A client's command; the sink is None where the process itself asks."""
+    """A client's command."""
 
-    sink: Sink | None
+    sink: Sink
     command: commands.Command
 
 
@@ -122,13 +122,10 @@ class SessionActor(Actor):  # type: ignore[misc]  # thespian has no types
         loop = self._loop = SessionLoop(begin.opening, self._guarded)
         self._name = loop.id
         self._guarded(loop.begin)
-        sink, attach = begin.sink, begin.attach
-        if sink is None or attach is None:
-            return
-        if isinstance(attach, commands.Resume):
-            self._guarded(loop.resume, sink, attach)
+        if isinstance(begin.attach, commands.Resume):
+            self._guarded(loop.resume, begin.sink, begin.attach)
         else:
-            self._guarded(loop.join, sink, attach)
+            self._guarded(loop.join, begin.sink, begin.attach)
 
 
 _HANDLERS: dict[type, Callable[[SessionLoop, Any], None]] = {

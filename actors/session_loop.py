@@ -216,10 +216,10 @@ class SessionLoop:
         self._sinks[number] = sink
         self._do(Asked(command, number), sink)
 
-    def ask(self, sink: Sink | None, command: commands.Command) -> None:
+    def ask(self, sink: Sink, command: commands.Command) -> None:
         """A client's command. Its attachment's number is ours to know."""
         number = next((number for number, known in self._sinks.items() if known is sink), 0)
-        if sink is not None and not number:
+        if not number:
             return  # it was told that it is not, or no more, one of us
         if isinstance(command, _OF_THE_ATTACHMENT):
             command = replace(command, attachment=number)
@@ -329,6 +329,7 @@ class SessionLoop:
         same = state.voice is timed.voice and state.played is timed.played and state.config is timed.config
         same = same and state.units is timed.units and state.proposals is timed.proposals
         same = same and state.lease is timed.lease and state.away is timed.away
+        same = same and state.opening is timed.opening
         if same and state.turns.active is timed.turns.active and state.input is timed.input:
             return  # what timers depend on is as it was; more input only makes them later
         self._timed = state

@@ -55,6 +55,8 @@ class Heard(Struct, frozen=True):
 class Round(Struct, frozen=True):
     alone: Heard
     beside: Heard
+    serving_mb: float
+    """Resident memory of the serving process while the enemies are there."""
 
 
 @click.command()
@@ -82,10 +84,8 @@ def main(
     with serving("echo") as server:
         added_mb = asyncio.run(let_in(server, strangers))
     click.echo(f"{strangers} strangers add {added_mb:.0f} MB")
-    with serving("echo") as server:
-        seen = [beside(server, enemies, speakers, seconds) for _ in range(rounds)]
-        served_mb = resident_bytes(serving_process(server.pid)) / 1e6
-    figures = summary(added_mb, served_mb, seen, strangers, enemies, speakers)
+    seen = [beside(enemies, speakers, seconds) for _ in range(rounds)]
+    figures = summary(added_mb, seen, strangers, enemies, speakers)
     click.echo()
     show(figures)
     write_json(json_path, machine=on, figures=figures, rounds=seen)
@@ -93,14 +93,12 @@ def main(
         sys.exit(1)
 
 
-def summary(
-    added_mb: float, served_mb: float, seen: list[Round], strangers: int, enemies: int, speakers: int
-) -> list[Figure]:
+def summary(added_mb: float, seen: list[Round], strangers: int, enemies: int, speakers: int) -> list[Figure]:
     """Medians of the rounds; the ratio is that of the medians."""
     alone = quantile([one.alone.p99_ms for one in seen], 0.5) or 0.0
     beside_ms = quantile([one.beside.p99_ms for one in seen], 0.5) or 0.0
     back = min(one.beside.back for one in seen) * 100
-    n = len(seen)
+    n, resident_mb = len(seen), max(one.serving_mb for one in seen)
     return [
         Figure(f"memory added by {strangers} strangers, at most", added_mb, "MB", MOST_MB),
         Figure(f"added latency p99, {speakers} speakers alone", alone, "ms", None, n),
@@ -108,7 +106,7 @@ def summary(
         Figure("the latter by the former", beside_ms / alone if alone else None, "x", MOST_RATIO, n),
         Figure("frames back, beside enemies, worst round", back, "%", 99.5, n, at_least=True),
         Figure("speakers lost", float(sum(one.beside.lost for one in seen)), "", 0.0, n),
-        Figure("serving process after it all, resident", served_mb, "MB"),
+        Figure("serving process beside enemies, resident, at most", resident_mb, "MB", None, n),
     ]
 
 
@@ -144,12 +142,15 @@ async def _stranger(port: int) -> None:
 # --- enemies ----------------------------------------------------------------------------------------------
 
 
-def beside(server: Server, enemies: int, speakers: int, seconds: float) -> Round:
-    alone = _listen(server.url, speakers, seconds)
-    with _enemies(server.port, enemies):
-        time.sleep(GATHER_S)
-        crowded = _listen(server.url, speakers, seconds)
-    one = Round(alone, crowded)
+def beside(enemies: int, speakers: int, seconds: float) -> Round:
+    """On a server of its own: sessions of enemies that are gone wait for them, and keep their places."""
+    with serving("echo") as server:
+        alone = _listen(server.url, speakers, seconds)
+        with _enemies(server.port, enemies):
+            time.sleep(GATHER_S)
+            crowded = _listen(server.url, speakers, seconds)
+            resident_mb = resident_bytes(serving_process(server.pid)) / 1e6
+    one = Round(alone, crowded, resident_mb)
     click.echo(f"p99 {alone.p99_ms:.1f} ms alone, {crowded.p99_ms:.1f} ms beside {enemies} enemies")
     return one
 

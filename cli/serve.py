@@ -111,7 +111,9 @@ def _plan(settings: Settings) -> Any:
         StagePlan(name="model", engine=settings.stage, settings=settings.stage_settings(settings.stage))
     ]
     if _hears(settings.stage) and _installed("onnxruntime", "silero_vad"):
-        stages.append(StagePlan(name="voice", engine="vad", settings=settings.stage_settings("vad")))
+        path = settings.duplex_session.server_vad_model_path
+        given = {"model_path": path} if path else {}
+        stages.append(StagePlan(name="voice", engine="vad", settings=settings.stage_settings("vad") | given))
     return LaunchPlan(
         host=settings.host,
         port=settings.port,

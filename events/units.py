@@ -12,6 +12,8 @@ SAMPLE_RATE = 24_000
 
 BYTES_PER_SAMPLE = 2
 
+SECOND_NS = 1_000_000_000
+
 
 def samples_to_ms(samples: int) -> Millis:
     """Whole milliseconds that `samples` fill, rounded down."""

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Protocol
 
+from antiphon.actors.session.attachment import FRAMES_PER_EVENT
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import Seq
 from antiphon.events.vocabulary import Terms
-
-FRAMES_PER_EVENT = 64
 
 
 def frame_number(seq: Seq, k: int) -> int:
@@ -31,7 +30,10 @@ def seq_of(number: int) -> int:
 
 
 def expires_at(opened: Stored, terms: Terms) -> int | None:
-    """When a session will be over whatever happens: Unix time in seconds; `opened` is its SessionOpened."""
+    """When a session's time is over, in Unix seconds; None: never. The turn of that moment may still end.
+
+    `opened` is its SessionOpened.
+    """
     lasts_s = terms.max_session_s
     return None if lasts_s is None else int(opened.at.wall_ns / 1e9 + lasts_s)
 

@@ -88,8 +88,8 @@ class Server:
         self.realtime = RealtimeRoute(
             self.host, self.doors, settings, self.metrics, self.disk, self._make_room, self.store
         )
-        every_s, terms = limits.reaper_interval_s, limits.admission.terms
-        self.reaper = Reaper(data, every_s, terms, identity.writer(), self.metrics.reaped.inc)
+        every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
+        self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)
 
     def tending(self) -> list[asyncio.Task[None]]:
         """What runs as long as the process does."""

@@ -35,7 +35,7 @@ from antiphon.projections.base import frame_number
 
 from .catching_up import CatchingUp, ReplayLimits
 from .dialect import Dialect
-from .outbox import Letter, Outbox
+from .outbox import MOST_BYTES, Letter, Outbox
 from .sent import Sent
 from .showing import Showing
 from .trails import Walker
@@ -68,9 +68,12 @@ _LAST = frozenset((SessionClosed, SessionExpired, SessionFailed, ClientReplaced)
 class Attachment:
     """A client of whatever dialect. Implements Sink; everything runs on the loop's thread."""
 
-    def __init__(self, dialect: Dialect, refused: Callable[[str], object]) -> None:
-        """`refused` is called with the code of each command of this client that the session refuses."""
-        self.outbox = Outbox(self._took)
+    def __init__(
+        self, dialect: Dialect, refused: Callable[[str], object], most_bytes: int = MOST_BYTES
+    ) -> None:
+        """`refused` is called with the code of each command of this client that the session refuses;
+        `most_bytes` may wait to be sent."""
+        self.outbox = Outbox(self._took, most_bytes)
         self.expelled = False
         self.dialect = dialect
         self.token = secrets.token_urlsafe(32)

@@ -169,7 +169,7 @@ class CatchingUp:
 
 
 class _TooMuch(Exception):
-    """The client was away for longer than the limits allow."""
+    """More was missed, or longer ago, than the limits allow."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

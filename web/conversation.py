@@ -10,18 +10,21 @@ import contextlib
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
+import structlog
 from litestar import WebSocket
 from litestar.exceptions import WebSocketDisconnect
 
 from antiphon.actors.host import Hosted
 from antiphon.events.store import Log
 
+from . import direct
 from .attach import Attachment
-from .direct import EXTENSION, DirectWebSocket
 from .metrics import Metrics
 from .outbox import Outbox
 from .reader import Reader
 from .trails import Trails
+
+log = structlog.get_logger(__name__)
 
 CLOSINGS = {1000: "closed", 1005: "closed", 1012: "server"}
 """Close code -> why the connection ended; 1005 is a close without a code, 1012 is ours, when the process is
@@ -50,8 +53,7 @@ class Conversation:
         """`keep_alive_s`: how often to say that a client is there of which only its socket does."""
         self._socket, self._attachment, self._hosted, self._metrics = socket, attachment, hosted, metrics
         self._keep_alive_s = keep_alive_s
-        extension: object = (socket.scope.get("extensions") or {}).get(EXTENSION)
-        self._direct = extension if isinstance(extension, DirectWebSocket) else None
+        self._direct = direct.under(socket.scope)
         self._reader: Reader | None = None
 
     async def hold(self, first: str | None, store: Log, trails: Trails) -> None:
@@ -75,6 +77,9 @@ class Conversation:
                 reason, code = reading.result()
             elif attachment.expelled:
                 reason = "expelled"
+            for task in done - {reading}:
+                if (error := task.exception()) is not None:
+                    log.error("conversation.failed", exc_info=error)
         finally:
             if self._reader is not None:
                 self._reader.abandon()

@@ -19,7 +19,7 @@ from __future__ import annotations
 import socket
 from asyncio import BaseTransport, TimerHandle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from uvicorn._types import ASGIReceiveEvent
@@ -33,8 +33,8 @@ from .taking_turns import Line
 
 EXTENSION = "antiphon.direct"
 _END = b"\r\n\r\n"
-PIECE = 4 * 1024
-"""Bytes of one turn: up to a hundred frames, or a millisecond."""
+PIECE = 2 * 1024
+"""Bytes of one turn: up to fifty frames."""
 KERNEL_BYTES = 16 * 1024
 """What is asked of the kernel for what was sent. It holds up to two and a half times that."""
 TRANSPORT_BYTES = 8 * 1024
@@ -97,7 +97,7 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         if self._unknown is not None:
             self._unknown += len(data)
-            if self._unknown > FREE_BYTES and self.close_sent:
+            if self._unknown > FREE_BYTES and self.close_sent and not self._may_answer(data):
                 return  # of no use to anybody
             if self._unknown > FREE_BYTES and self._place is None:
                 self._place = self.lobby.ask(self._read_on)
@@ -106,6 +106,10 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
             return
         self._later.extend(data[start : start + PIECE] for start in range(0, len(data), PIECE))
         self._stand_in_line()
+
+    def _may_answer(self, data: bytes) -> bool:
+        """Whether it may be the answer to our close frame: small, and behind a whole frame."""
+        return len(data) <= PIECE and self._between is not None and self._between.is_here
 
     def _is_little(self, data: bytes) -> bool:
         """Whether it is of one frame, or less than a tenth of a turn's."""
@@ -130,7 +134,11 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     def _take_turn(self) -> bool:
         """Work on a piece of what was read. Whether there is more."""
         if self._later and self._may_work:
-            self._work_on(self._later.popleft())
+            try:
+                self._work_on(self._later.popleft())
+            except Exception:
+                self.transport.abort()  # as the loop does where it hands over itself what was read
+                raise
         self._in_line = bool(self._later) and self._may_work
         if self.transport.is_closing():
             self._later.clear()
@@ -251,3 +259,9 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
             return
         self.frames = []
         on_text(text)
+
+
+def under(scope: Mapping[str, Any]) -> DirectWebSocket | None:
+    """The protocol that an application's connection runs on, where it is ours."""
+    found = (scope.get("extensions") or {}).get(EXTENSION)
+    return found if isinstance(found, DirectWebSocket) else None

@@ -26,13 +26,13 @@ from antiphon.events.vocabulary import (
     SessionFailed,
     SessionOpened,
 )
-from antiphon.projections.base import FRAMES_PER_EVENT
+from antiphon.projections.base import frame_number
 
+from . import direct
 from .catching_up import AHEAD_BYTES
 from .coming_back import LONGEST, number_in
 from .conversation import write
 from .dialect import Dialect
-from .direct import EXTENSION, DirectWebSocket
 from .metrics import Metrics
 from .outbox import Letter, Outbox
 from .retelling import Retelling
@@ -65,11 +65,12 @@ class Observer:
 
     async def observe(self, store: Log) -> None:
         """Show the session until it is over, or until the observer goes. What is shown `write` sends."""
-        direct: object = (self._socket.scope.get("extensions") or {}).get(EXTENSION)
-        if isinstance(direct, DirectWebSocket):
-            self.outbox.use(direct.send_now, direct.writable.wait)
+        beneath = direct.under(self._socket.scope)
+        if beneath is not None:
+            self.outbox.use(beneath.send_now, beneath.writable.wait)
         self._metrics.observers.inc()
         showing = asyncio.create_task(self._show(store))
+        showing.add_done_callback(self._shown)
         writing = asyncio.create_task(write(self._socket, self.outbox))
         sides = [writing, asyncio.create_task(self._refuse_all())]
         try:
@@ -80,18 +81,26 @@ class Observer:
                 task.cancel()
             await asyncio.gather(showing, *sides, return_exceptions=True)
 
+    def _shown(self, showing: asyncio.Task[None]) -> None:
+        """Nobody waits for what is not shown any more because of a mistake of ours."""
+        if not showing.cancelled() and (error := showing.exception()) is not None:
+            log.error("observer.failed", exc_info=error)
+            self.outbox.close(1011, "internal_error")
+
     async def _show(self, store: Log) -> None:
         query = self._socket.query_params
         session = SessionId(query.get("session_id", "")[:LONGEST])
         try:
             given = number_in(query.get("after"))
-            after = store.head(session).next_seq * FRAMES_PER_EVENT - 1 if given is None else given
+        except ValueError:
+            self.turn_away("invalid_value", "after is the number, or the id, of a frame")
+            return
+        try:
+            after = frame_number(store.head(session).next_seq, 0) - 1 if given is None else given
             showing = Showing(self._dialect, self._dialect.projection.begin(0))
             await self._follow(store, session, Retelling(store, session, showing, after, _introduces))
         except NoSuchSession:
             self.turn_away("session_not_found", f"there is no session {session}")
-        except ValueError:
-            self.turn_away("invalid_value", "after is the number, or the id, of a frame")
         except LogError as error:
             log.warning("observer.log_unreadable", session=session, code=error.code)
             self.turn_away(error.code, "the session's log cannot be read")

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from antiphon.events.ids import ResponseId
 
-LIMIT_BYTES = 8 * 1024 * 1024
+MOST_BYTES = 8 * 1024 * 1024
 LONGEST_REASON = 123
 """Bytes of UTF-8 that a close frame has room for."""
 
@@ -49,8 +49,8 @@ class Outbox:
     only take note.
     """
 
-    def __init__(self, sent: Callable[[Letter], None]) -> None:
-        self._sent = sent
+    def __init__(self, sent: Callable[[Letter], None], most_bytes: int = MOST_BYTES) -> None:
+        self._sent, self._most_bytes = sent, most_bytes
         self._letters: deque[Letter | Farewell] = deque()
         self._bytes = 0
         self._sending = False
@@ -75,7 +75,7 @@ class Outbox:
             return
         self._letters.append(letter)
         self._bytes += len(letter.text)
-        if self._bytes > LIMIT_BYTES:
+        if self._bytes > self._most_bytes:
             self.overflowed.set()
             self._letters.clear()
             self.close(1013, "the client reads too slowly")

@@ -22,7 +22,6 @@ from antiphon.events.errors import Locked, LogError
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Holding
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import Terms
 
 log = structlog.get_logger(__name__)
 
@@ -34,12 +33,12 @@ class Reaper:
     """`run` looks again and again until it is cancelled."""
 
     def __init__(
-        self, data: Path, every_s: float, terms: Terms, writer: OpenWriter, ended: Callable[[], object]
+        self, data: Path, every_s: float, grace_s: float, writer: OpenWriter, ended: Callable[[], object]
     ) -> None:
-        """`ended` is called for each session that was ended, in the looking thread."""
+        """`grace_s`: how long a client may take to come back. `ended` is called for each session that was
+        ended, in the looking thread."""
         self._data, self._every_s = data, every_s
-        # On its way to another process a session is nobody's.
-        self._grace_s = max(terms.disconnect_grace_s, ANSWER_S)
+        self._grace_s = max(grace_s, ANSWER_S)  # on its way to another process a session is nobody's
         self._writer, self._ended = writer, ended
         self._since_ns = time.time_ns()
         self._stuck: set[tuple[str, int]] = set()

@@ -71,7 +71,8 @@ class RealtimeRoute:
     async def _attach(
         self, socket: WebSocket[Any, Any, Any], dialect: Dialect, principal: str | None
     ) -> None:
-        attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc())
+        most_bytes = self._settings.duplex_session.max_pending_output_bytes_per_session
+        attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc(), most_bytes)
         try:
             first = await self._enter(attachment, socket, principal)
         except (CannotOpen, Refused, Undecodable) as refusal:
@@ -84,7 +85,7 @@ class RealtimeRoute:
         if hosted is None or attachment.expelled:
             await write(socket, attachment.outbox)
         else:
-            alive_s = self._keep_alive_s()
+            alive_s = self._settings.duplex_session.keep_alive_s
             conversation = Conversation(socket, attachment, hosted, self._metrics, alive_s)
             await conversation.hold(first, self._store, self._trails)
 
@@ -126,10 +127,6 @@ class RealtimeRoute:
         attachment.hosted = await self._host.resume(attachment, came.session, resume)
         if not attachment.expelled:
             self._metrics.resumed.inc()
-
-    def _keep_alive_s(self) -> float | None:
-        ttl_s = self._settings.duplex_session.idle_ttl_s
-        return None if ttl_s is None else ttl_s / 3
 
 
 def _named_in(refusal: Exception) -> tuple[str | None, str | None]:

@@ -10,11 +10,10 @@ in pieces only the first of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Counter
 
+from antiphon.actors.session_loop import Watch
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import Operation, ResponseId
 from antiphon.events.vocabulary import (
@@ -48,9 +47,6 @@ _NOTED: frozenset[type[Event]] = frozenset(
         ResponseCreated, AudioSpoken, TextSpoken, ToolCalled, ModelListened, StageMeasured, ResponseEnded,
     }
 )  # fmt: skip
-
-Watch = Callable[[Stored], None]
-"""Told of the events of one session, in order."""
 
 
 class Timings:

@@ -5,7 +5,8 @@ asked again like everything else that is outstanding, as soon as the stage is ba
 back, its input comes first again. What was generated before is still heard, and input that comes meanwhile
 waits. A call outside is never repeated: it has failed.
 
-A stage that stays away for AWAY_S is lost for good (life.py).
+A stage that stays away for AWAY_S is lost for good (life.py). So is one that is there and does not take the
+session in (patience.py), which is asked at the beginning, by each writer, and when the stage is back.
 """
 
 from __future__ import annotations
@@ -13,38 +14,39 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from antiphon.events.ids import Operation
-from antiphon.events.units import Moment
+from antiphon.events.units import SECOND_NS, Moment
 from antiphon.events.vocabulary import (
     EffectFailed,
     Event,
     ResponseEnded,
+    SessionOpened,
     StageAway,
     StageLost,
+    StageOpened,
+    StageRefused,
+    StageReleased,
     StageReturned,
     UnitRefused,
     WriterOpened,
 )
 
 from .answers import has_spoken
-from .state import Session
+from .state import STAGE_LOST, Session
 
 AWAY_S = 300
-CODE = "stage_lost"
 MESSAGE = "the model's process has ended and is being started again"
-
-_SECOND_NS = 1_000_000_000
 
 
 def due_ns(state: Session) -> int | None:
     """When a stage that is away will have been for too long."""
-    return min((since + AWAY_S * _SECOND_NS for _, since in state.away), default=None)
+    return min((since + AWAY_S * SECOND_NS for _, since in state.away), default=None)
 
 
 def give_up(state: Session, at: Moment) -> list[Event]:
     return [
         StageLost(stage=stage, reason=f"it did not come back within {AWAY_S} s")
         for stage, since in state.away
-        if at.mono_ns >= since + AWAY_S * _SECOND_NS
+        if at.mono_ns >= since + AWAY_S * SECOND_NS
     ]
 
 
@@ -59,13 +61,32 @@ def interrupt(state: Session, event: StageAway, at: Moment) -> list[Event]:
     if active.operation is not None:
         events.append(_refused(active.operation))
     if active.operation is not None and active.started:
-        events.append(EffectFailed(operation=active.operation, code=CODE, message=MESSAGE))
-    ended = ResponseEnded(response=active.response, outcome="failed", reason=CODE, message=MESSAGE)
+        events.append(EffectFailed(operation=active.operation, code=STAGE_LOST, message=MESSAGE))
+    ended = ResponseEnded(response=active.response, outcome="failed", reason=STAGE_LOST, message=MESSAGE)
     return [*events, ended]
 
 
 def _refused(operation: Operation) -> Event:
-    return UnitRefused(operation=operation, code=CODE, message=MESSAGE, retryable=True)
+    return UnitRefused(operation=operation, code=STAGE_LOST, message=MESSAGE, retryable=True)
+
+
+def fold_opening(state: Session, event: Event, at: Moment) -> Session:
+    """Which stages have been asked to take the session in."""
+    match event:
+        case SessionOpened() | WriterOpened():
+            return replace(state, opening=tuple((stage, at.mono_ns) for stage in sorted(state.holding)))
+        case StageReturned(stage=stage):
+            return replace(state, opening=(*state.opening, (stage, at.mono_ns)))
+        case StageOpened(stage=stage) | StageRefused(stage=stage) | StageReleased(stage=stage):
+            return _answered(state, stage)
+        case StageAway(stage=stage) | StageLost(stage=stage):
+            return _answered(state, stage)
+        case _:
+            return state
+
+
+def _answered(state: Session, stage: str) -> Session:
+    return replace(state, opening=tuple(one for one in state.opening if one[0] != stage))
 
 
 def fold(state: Session, event: Event, at: Moment) -> Session:

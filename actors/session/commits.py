@@ -32,10 +32,7 @@ from antiphon.events.vocabulary import (
 
 from .commands import CommitInput
 from .refusals import Backpressure, CommitAborted, ItemExists, NothingToCommit
-from .state import LONGEST_UTTERANCE, Session
-
-NOT_SAID = ("silence", "acknowledgement")
-"""Outcomes that make no item of the conversation."""
+from .state import LONGEST_UTTERANCE, NOT_SAID, Session
 
 SHORTEST_COMMIT = ms_to_samples(100)
 

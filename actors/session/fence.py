@@ -33,6 +33,8 @@ from .refusals import ItemNotFound, NotSpeaking, UnknownResponse
 from .state import Session
 
 CLEARED = "output_audio_buffer_clear"
+INPUT_CANCELLED = "input_cancelled"
+"""Why the epoch moves on when the client takes its input back."""
 
 
 def advance(state: Session, reason: str) -> EpochAdvanced:
@@ -71,7 +73,7 @@ def barge_in(state: Session, command: BargeIn, at: Moment) -> list[Event]:
 
 def cancel_input(state: Session, command: CancelInput, at: Moment) -> list[Event]:
     return [
-        *_cut_off(state, "input_cancelled", "client_cancelled"),
+        *_cut_off(state, INPUT_CANCELLED, "client_cancelled"),
         InputCleared(until_sample=Samples(state.buffer.appended)),
     ]
 

@@ -31,10 +31,7 @@ from antiphon.events.vocabulary import (
 
 from .commands import AppendAudio, ClearInput, RecordHeard
 from .refusals import Backpressure, Unsupported
-from .state import LONGEST_UTTERANCE, Input, Recognition, Session, Verdicts
-
-NOT_SAID = ("silence", "acknowledgement")
-"""Outcomes of a commit that make no item of the conversation."""
+from .state import LONGEST_UTTERANCE, NOT_SAID, Input, Recognition, Session, Verdicts
 
 
 def append_audio(state: Session, command: AppendAudio, at: Moment) -> list[Event | Draft]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from antiphon.events.units import Moment
+from antiphon.events.units import SECOND_NS, Moment
 from antiphon.events.vocabulary import (
     ClientAttached,
     ClientDetached,
@@ -34,8 +34,6 @@ from antiphon.events.vocabulary import (
 from .commands import Expire, KeepAlive
 from .heard import is_playing
 from .state import Lease, Session
-
-_SECOND_NS = 1_000_000_000
 
 
 def due_ns(state: Session) -> int | None:
@@ -64,7 +62,7 @@ def _is_busy(state: Session) -> bool:
 
 
 def _ns(seconds: float) -> int:
-    return int(seconds * _SECOND_NS)
+    return int(seconds * SECOND_NS)
 
 
 def end(state: Session, at: Moment) -> list[Event]:

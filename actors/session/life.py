@@ -4,7 +4,7 @@ A session is open from SessionOpened until SessionClosed, SessionExpired or Sess
 it changes. A process that stops does not end it, unless its terms are that nobody may come back. One that
 hands it over to another process parks it, as taken over from whoever was connected.
 Ending it ends what is being generated first. A model stage that will not take the session in, or is lost for
-good, takes the session with it; a voice detector that is leaves it without server VAD.
+good, takes the session with it; without its voice detector the session goes on without server VAD.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import CloseSession, OpenSession, OpenWriter, Park, RecordStage
-from .state import Session
+from .state import STAGE_LOST, Session
 
 HANDOVER = "handover"
 """Why a session is parked that goes on in another process at once."""
@@ -104,15 +104,16 @@ def record_stage(state: Session, command: RecordStage, at: Moment) -> list[Event
         case "returned":
             away = any(stage == command.stage for stage, _ in state.away)
             return [StageReturned(stage=command.stage)] if away and state.phase == "open" else []
-        case _:
-            return [
-                StageRefused(
-                    stage=command.stage,
-                    code=command.code,
-                    message=command.message,
-                    retryable=command.retryable,
-                )
-            ]
+        case "refused":
+            refused = StageRefused(
+                stage=command.stage,
+                code=command.code,
+                message=command.message,
+                retryable=command.retryable,
+            )
+            return [refused]
+        case settled:
+            raise AssertionError(f"{settled}: that is for configuration.settle")
 
 
 def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -> list[Event]:
@@ -123,7 +124,7 @@ def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -
     if event.stage == "model":
         if isinstance(event, StageRefused):
             return [SessionFailed(code=event.code, message=event.message)]
-        return [SessionFailed(code="stage_lost", message="the model did not come back")]
+        return [SessionFailed(code=STAGE_LOST, message="the model did not come back")]
     if state.config.turn_detection is None:
         return []
     lost = replace(state.config, turn_detection=None)

@@ -28,7 +28,7 @@ class Command(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RecordStage(Command, frozen=True, kw_only=True):
-    """A stage took the session in, would not, let it go, or died."""
+    """A stage took the session in, would not, let it go, went, came back, or settled a configuration."""
 
     stage: StageRole
     what: Literal["opened", "refused", "released", "away", "returned", "configured", "config_refused"]

@@ -45,6 +45,10 @@ class Verdicts(Struct, frozen=True, gc=False):
 
 LONGEST_UTTERANCE = 5 * 60 * SAMPLE_RATE
 """No stage is given more audio at once: of what is longer, the end."""
+NOT_SAID = ("silence", "acknowledgement")
+"""Outcomes of a commit that make no item of the conversation."""
+STAGE_LOST = "stage_lost"
+"""Why something failed: the process of a stage has gone."""
 
 
 class Voice(Struct, frozen=True, gc=False):
@@ -300,6 +304,8 @@ class Session(Struct, frozen=True, gc=False):
     accepted: Accepted = Accepted()
     lease: Lease = Lease()
     principal: str | None = None
+    opening: tuple[tuple[str, int], ...] = ()
+    """Stages that were asked to take the session in and have not answered, and since when (monotonic ns)."""
     away: tuple[tuple[str, int], ...] = ()
     """Stages whose process has gone and is awaited, and since when (monotonic ns)."""
     holding: frozenset[str] = frozenset()

@@ -38,13 +38,10 @@ from antiphon.events.vocabulary import (
     WriterOpened,
 )
 
-from .state import Held, Session, Unit, Units
+from .state import STAGE_LOST, Held, Session, Unit, Units
 
 STALE = "stale_fence"
 """Why a stage refuses a unit that a cancel overtook."""
-AWAY = "stage_lost"
-"""Why a unit is refused whose stage has gone: it will be given again when that is back."""
-
 MOST_SHOWN = 8
 """Images that came with audio and wait for an item, where input does not come in units: the newest."""
 
@@ -108,7 +105,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             left = tuple(one for one in units.held if one.until > done)
             return replace(state, units=replace(units, flight=None, held=left))
         case UnitRefused(operation=operation, code=code):
-            failed = code not in (STALE, AWAY)
+            failed = code not in (STALE, STAGE_LOST)  # given again: at once, or when the stage is back
             return replace(state, units=_rolled_back(state, operation, failed=failed))
         case EpochAdvanced():
             return replace(state, units=replace(units, flight=None, void=units.flight, awaiting=False))

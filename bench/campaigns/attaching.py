@@ -27,7 +27,7 @@ from bench.server import Server
 
 from .comers import Comer, Connection, Frame, number
 from .outcome import Tally, Violation
-from .serving import without_audio
+from .serving import public, without_audio
 from .stores import handle
 
 FULL, SHORT = 1_000, 60
@@ -137,16 +137,8 @@ def _compare(connection: Connection, shown: dict[int, Frame], withheld: set[int]
     if missing := sorted(due - set(came) - withheld):
         raise Violation("lost", f"frames {missing} of those after {connection.after} up to {upto}")
     for frame in connection.frames:
-        if _public(without_audio(frame)) != _public(shown.get(number(frame), {})):
+        if without_audio(public(frame)) != public(shown.get(number(frame), {})):
             raise Violation("undetected", f"{frame['event_id']}, {frame['type']}, is not what was shown")
-
-
-def _public(frame: Frame) -> Frame:
-    """Without what only its client knows."""
-    hidden = {key: value for key, value in frame.items() if key != "resume_token"}
-    if isinstance(session := hidden.get("session"), dict):
-        hidden["session"] = {key: value for key, value in session.items() if key != "resume_token"}
-    return hidden
 
 
 def _compare_commands(events: list[Stored], comer: Comer) -> None:

@@ -24,7 +24,7 @@ class ClientAttached(Event, frozen=True, kw_only=True):
 class ClientResumed(Event, frozen=True, kw_only=True):
     """A client came back, or another took its place, by the token that it was given.
 
-    It has every frame up to number `after`. `token` is the hash of its new secret; the former one is good
+    It has every frame up to number `after`. `token` is the hash of its new secret; former ones are good
     until ClientConfirmed. Audio of epochs before `epoch` is void. `last_client_event` is the client's id of
     the latest of its frames that the session has taken in.
     """
@@ -39,7 +39,7 @@ class ClientResumed(Event, frozen=True, kw_only=True):
 
 
 class ClientConfirmed(Event, frozen=True, kw_only=True):
-    """The first frame came from a connection that had resumed: the token before its own is void."""
+    """The first frame came from a connection that had resumed: the tokens before its own are void."""
 
     attachment: int
 

@@ -33,7 +33,7 @@ class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
     response_options: tuple[str, ...] = ("instructions", "max_output_tokens", "voice", "temperature")
     """What may be asked for one response only, and does not leak into the next."""
     max_sessions: int = 0
-    """How many sessions these stages can have at a time; 0: nobody said."""
+    """How many sessions there may be at a time, by the stages and by the server's terms; 0: nobody said."""
 
 
 class TurnDetection(Struct, frozen=True, kw_only=True, omit_defaults=True):

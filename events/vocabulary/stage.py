@@ -43,7 +43,7 @@ class StageReturned(Event, frozen=True, kw_only=True):
 
 
 class StageLost(Event, frozen=True, kw_only=True):
-    """The stage process or its connection is gone."""
+    """The stage is gone for good: it did not come back in time. (In logs of 0.1: its process had gone.)"""
 
     stage: str
     reason: str

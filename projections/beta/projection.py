@@ -15,10 +15,9 @@ from antiphon.projections.realtime.step import View, event_id, step
 from . import frames as f
 from . import names
 
-NAMES = 1
-"""Raised when something is called otherwise."""
-VERSION = realtime.VERSION - 1 + NAMES
-"""Whatever changes the frames that are renamed here changes these, too."""
+NAMES = 0
+"""Raised when something is called otherwise; what changes the frames that are renamed changes these, too."""
+VERSION = realtime.VERSION + NAMES
 
 FORMER: dict[type[today.Frame], type[today.Frame]] = {
     today.ItemAdded: f.ItemCreated,

@@ -2,7 +2,8 @@
 
 The names are many, what is meant is few. A session's formats stand in the client's own session object
 (`Config.echo`), in one shape whatever shape they came in: `audio.input.format` and `audio.output.format` are
-`{"type": encoding, "rate": samples per second}` (web/duplex/session.py writes them so).
+`{"type": encoding, "rate": samples per second}` (web/duplex/session.py writes them so). Of a session that was
+begun in a plain dialect they stand there by the public protocol's names, each of which has one rate.
 """
 
 from __future__ import annotations
@@ -72,4 +73,8 @@ def output_format(config: Config) -> Format:
 def _kept(config: Config, side: str) -> Format | None:
     audio = config.echo.get("audio") or {}
     kept = (audio.get(side) or {}).get("format")
-    return Format(kept["type"], kept["rate"]) if isinstance(kept, dict) else None
+    if not isinstance(kept, dict):
+        return None
+    if kept.get("type") in PUBLIC:
+        return Format(kept["type"], kept["rate"])
+    return usual(ENCODINGS.get(kept.get("type", ""), "pcm16"), output=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from antiphon.actors.session.fence import INPUT_CANCELLED
 from antiphon.events.envelope import Stored
 from antiphon.events.vocabulary import EpochAdvanced, InputCleared
 from antiphon.projections.duplex.step import numbered, unnumbered
@@ -11,9 +12,6 @@ from antiphon.projections.duplex.step import numbered, unnumbered
 from . import frames as f
 from .view import View
 from .wording import worded
-
-CANCELLED = "input_cancelled"
-"""Why the epoch moved on, where the client cancelled its input (actors/session/fence.py)."""
 
 
 def step(view: View, stored: Stored) -> tuple[View, list[f.AnyFrame]]:
@@ -24,7 +22,7 @@ def step(view: View, stored: Stored) -> tuple[View, list[f.AnyFrame]]:
     frames: list[f.AnyFrame] = numbered(stored.seq, said) if said else []
     match stored.event:
         case EpochAdvanced(reason=reason):
-            return replace(after, cancelling=reason == CANCELLED), frames
+            return replace(after, cancelling=reason == INPUT_CANCELLED), frames
         case InputCleared():
             return replace(after, cancelling=False), frames
         case _:

@@ -11,7 +11,7 @@ from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands
 from antiphon.actors.session.commands import TimerName
 from antiphon.actors.session_loop import Opening, SessionLoop
-from antiphon.actors.stages.contract import Output, Said, Scored, StageCommand
+from antiphon.actors.stages.contract import Opened, Output, Said, Scored, StageCommand
 from antiphon.events.ids import Fence, Operation, SessionId
 from antiphon.events.memory import MemoryLog
 from antiphon.events.store import Log
@@ -78,6 +78,9 @@ def begun(process: Process, client: Client, log: Log, abilities: Abilities, conf
     loop = SessionLoop(Opening(S, log, process, "t", writer, opening), straight)
     loop.begin()
     loop.join(client, commands.Attach(dialect="t"))
+    for stage in ("model", "voice"):
+        loop.stage_said(stage, Opened(Fence(S, 0, 0, 0), "e"))  # type: ignore[arg-type]  # both are roles
+    process.wakes.clear()
     return loop
 
 

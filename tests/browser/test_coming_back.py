@@ -162,12 +162,54 @@ def test_a_browser_that_goes_offline_does_not_wait_for_its_socket(watched: Watch
     counted_to_its_end(watched)
 
 
+STUB_SOCKETS = """async (takes) => {
+  const sockets = [];
+  window.WebSocket = class {
+    static OPEN = 1;
+    readyState = 1;
+    bufferedAmount = 0;
+    constructor(url) { this.url = String(url); sockets.push(this); }
+    send(text) { this.bufferedAmount += text.length; }
+    close(code) { this.closed = code; }
+  };
+  const { Line } = await import("/line.js");
+  window.seen = { lost: 0, sockets };
+  const ignore = () => {};
+  const line = new Line("", null, { event: ignore, back: ignore, ended: ignore, lost: () => void window.seen.lost++ });
+  const session = { id: "sess_1", resume_token: "t" };
+  sockets[0].onopen();
+  sockets[0].onmessage({ data: JSON.stringify({ type: "session.created", event_id: "event_64", session }) });
+  setInterval(() => {
+    line.stream({ type: "input_audio_buffer.append", audio: "A".repeat(100) });
+    sockets[0].bufferedAmount -= takes;
+  }, 60);
+}"""
+
+
+@pytest.mark.parametrize(("takes", "hangs"), [(0, True), (1, False)])
+def test_a_connection_that_takes_nothing_any_more_is_given_up_and_a_slow_one_is_not(
+    watched: Watched, takes: int, hangs: bool
+) -> None:
+    """The sockets are stubs, of which so many bytes are taken every 60 ms."""
+    page = watched.page
+    page.clock.install()
+    page.evaluate(STUB_SOCKETS, takes)
+    page.clock.run_for(8_000)
+    assert page.evaluate("window.seen.lost") == hangs
+    assert page.evaluate("window.seen.sockets.length") == 1 + hangs
+    if hangs:
+        assert page.evaluate("window.seen.sockets[0].closed") == 3001
+        query = page.evaluate("new URL(window.seen.sockets[1].url).search")
+        assert query == "?session_id=sess_1&resume_token=t&after=64"
+
+
 def test_what_is_said_without_a_connection_is_not_sent_later(plug: Plug, tmp_path: Path) -> None:
     with chromium(microphone=write_wav(tmp_path / "silence.wav", speech(1.0))) as context:
         watched = Watched(context, plug.base)
         page = watched.page
         page.click("#talk")
         watched.phase_is("listening")
+        watched.wait_until(lambda: len(watched.microphone()) > 12000)
         plug.pull()
         expect(page.locator("#trouble")).to_contain_text("is being restored")
         plug.put_back()

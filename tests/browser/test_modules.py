@@ -199,6 +199,30 @@ def test_what_was_heard_before_is_not_played_again_and_counts_as_heard(watched: 
     ]
 
 
+SILENCED = """
+    class StubContext extends EventTarget {
+      state = "suspended";
+      asked = 0;
+      resume() { this.asked += 1; }
+    }
+    const stub = new StubContext();
+    const told = [];
+    await new Promise((told_so) => m.wake(stub, (is) => { told.push(is); told_so(); }));
+    document.body.click();
+    stub.state = "running";
+    stub.dispatchEvent(new Event("statechange"));
+    document.body.click();
+    return [told, stub.asked];
+"""
+
+
+def test_a_page_that_the_browser_silences_is_woken_by_a_click_and_says_so_meanwhile(watched: Watched) -> None:
+    """The context is a stub: the browser's driver touches pages in ways that count as a person's."""
+    told, asked = run(watched, "wake.js", SILENCED)
+    assert told == [True, False]
+    assert asked == 2, "at first, and by the click before it was heard"
+
+
 @pytest.mark.skipif(shutil.which("tsc") is None, reason="needs TypeScript's compiler")
 def test_the_types_hold() -> None:
     options = ["--noEmit", "--allowJs", "--checkJs", "--strict", "--target", "es2023"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,12 @@ def test_every_limit_of_a_session_is_described() -> None:
     described = {told(row[0]): told(row[1]) for row in rows("Sessions")}
     limits = {field.name: usually(field.default) for field in msgspec.structs.fields(DuplexSession)}
     assert described == limits
+
+
+def test_what_the_page_about_sessions_shows_is_what_holds_without_it() -> None:
+    page = (ROOT / "docs" / "sessions.md").read_text("utf-8")
+    [shown] = re.findall(r"```toml\n(.*?)```", page, re.S)
+    assert msgspec.convert(tomllib.loads(shown)["duplex_session"], DuplexSession) == DuplexSession()
 
 
 @pytest.mark.parametrize("stage", STAGES)

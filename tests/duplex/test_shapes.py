@@ -211,18 +211,19 @@ def _endings(client: Call) -> list[str]:
 
 async def test_when_the_model_dies_its_answer_has_failed_and_every_session_goes_on(tmp_path: Path) -> None:
     """Case 35; ours: the error and the failed answer, and then the session goes on with a new engine."""
-    units = [speaks(), Unit(does="die")]
+    units = [ends(), speaks(), Unit(does="die")]
     with model(tmp_path, *units) as server:
         async with call(server) as talking, call(server) as idle:
             for client in (talking, idle):
                 await client.open(**AUTO)
-            await talking.say(1_000, 2 * UNIT_MS)
-            await talking.next("rate_limits.updated")
-            assert _endings(talking) == ["engine_dead", "response.done"]
+            await talking.say(1_000, 3 * UNIT_MS)
+            for _ in range(2):
+                await talking.next("rate_limits.updated")
+            assert _endings(talking) == ["response.done", "engine_dead", "response.done"]
             for client in (idle, talking):
                 await client.say(3_000)
-                await client.next("response.output_audio.delta")
-            assert _endings(idle) == []
+                await client.next("response.done")
+            assert _endings(idle) == ["response.done"]
             for client in (talking, idle):
                 await client.close()
         verified(server, [talking.session, idle.session])

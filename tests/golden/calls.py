@@ -97,6 +97,57 @@ async def killed(server: RunningServer) -> None:
         server.kill()
 
 
+async def native(server: RunningServer) -> None:
+    """In flat frames of their own: a written question, its answer, an acknowledgement."""
+    async with wire(server, path="/v1/duplex") as call:
+        await call.send({"type": "session.create", "session": {}})
+        await call.next("session.created")
+        await call.send({"type": "push_text", "text": "Hello there"})
+        await call.send({"type": "response.create"})
+        done = await call.next("response.done")
+        await call.send({"type": "playback.ack", "played_ms": 300, "response_id": done["response_id"]})
+        await call.next("playback.acknowledged")
+        await call.send({"type": "close_session"})
+        await call.next("session.closed")
+
+
+async def telephone(server: RunningServer) -> None:
+    """By the beta's names, in the telephone's encoding."""
+    async with wire(server, additional_headers={"OpenAI-Beta": "realtime=v1"}) as call:
+        formats = {"input_audio_format": "g711_ulaw", "output_audio_format": "g711_ulaw"}
+        await call.send({"type": "session.update", "session": {**formats, "turn_detection": None}})
+        await call.next("session.updated")
+        content = [{"type": "input_text", "text": "Hello there"}]
+        item = {"type": "message", "role": "user", "content": content}
+        await call.send({"type": "conversation.item.create", "item": item})
+        await call.send({"type": "response.create"})
+        await call.next("response.done")
+
+
+async def resumed(server: RunningServer) -> None:
+    """The connection is lost in the middle of an answer; the client comes back, and another takes over."""
+    waits = "?duplex=1&autostart=0"
+    async with wire(server, waits) as call:
+        await call.send({"type": "session.update", "session": {}, "event_id": "evt_1"})
+        created = await call.next("session.created")
+        await call.send({"type": "input.text.append", "text": "Hello there", "event_id": "evt_2"})
+        await call.send({"type": "response.create", "event_id": "evt_3"})
+        last = (await call.next("response.output_audio.delta"))["server_event_seq"]
+        call.socket.transport.abort()
+    place = {"session_id": created["session"]["id"], "last_received_server_event_seq": last}
+    back = {"type": "session.resume", "resume_token": created["resume_token"], **place}
+    async with wire(server, waits) as second, wire(server, waits) as third:
+        await second.send(back)
+        token = (await second.next("session.resumed"))["resume_token"]
+        await second.send({"type": "session.heartbeat"})
+        await second.next("response.done")
+        await third.send({**back, "resume_token": token})
+        await third.next("session.resumed")
+        await second.next("session.replaced")
+        await third.send({"type": "session.close"})
+        await third.next("session.closed")
+
+
 async def spoken(server: RunningServer) -> None:
     """A question that is heard, understood and answered by the embedded models."""
     command = [
@@ -124,6 +175,9 @@ CALLS: Mapping[str, tuple[str, Call]] = {
     "duplex": ("echo", duplex),
     "scripted": ("scripted", scripted),
     "killed": ("scripted", killed),
+    "native": ("scripted", native),
+    "telephone": ("scripted", telephone),
+    "resumed": ("scripted", resumed),
     "spoken": ("cascade", spoken),
 }
 """By name: the stage, and the call."""

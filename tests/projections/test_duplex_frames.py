@@ -153,7 +153,7 @@ def test_listening_without_an_answer_names_none_and_the_end_of_one_names_it() ->
 
 def test_a_lost_detector_shows_in_the_session_that_goes_on_without_it() -> None:
     talk = Talk()
-    talk.do(c.RecordStage(stage="voice", what="lost", message="gone"))
+    talk.lose("voice")
     frames = frames_of(talk.stored)
     assert [frame["type"] for frame in frames[-2:]] == ["error", "session.updated"]
     assert frames[-2]["error"]["code"] == "server_vad_unavailable"

@@ -192,7 +192,8 @@ def test_an_answer_cut_at_its_limit_is_incomplete() -> None:
 
 def test_the_loss_of_the_model_is_an_error_after_the_response_s_end() -> None:
     talk = Talk(detection=None)
-    talk.do(c.CreateResponse(), c.RecordStage(stage="model", what="lost", message="killed"))
+    talk.do(c.CreateResponse())
+    talk.lose("model")
     frames = shown(talk)
     assert kinds(frames)[-2:] == ["response.done", "error"]
     assert frames[-1]["error"]["code"] == "stage_lost"

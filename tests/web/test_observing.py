@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from antiphon.events.ids import SessionId
 from antiphon.replay.verify import verify
+from antiphon.web.metrics import Metrics
+from antiphon.web.observing import Observer
+from antiphon.web.realtime.dialect import REALTIME
 from tests.serving import RunningServer, running
 
 from .test_resume import COUNT, WAITS, answered, ask, events, log_of, settings, take_seat, told
@@ -121,3 +124,34 @@ async def test_it_takes_an_operators_key(tmp_path: Path) -> None:
     with running(tmp_path / "data", env=keys) as server, pytest.raises(InvalidStatus, match="403"):
         async with wire(server, observing(seat.session), **users):
             pass
+
+
+class BrokenStore:
+    """A stub of a log whose reading fails by a mistake of ours."""
+
+    def head(self, session: SessionId) -> Any:
+        raise ValueError("a mistake")
+
+
+class Watching:
+    """A stub of a connection that listens in, and says nothing."""
+
+    scope: ClassVar[dict[str, Any]] = {}
+    query_params: ClassVar[dict[str, str]] = {"session_id": "sess_1"}
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+
+    async def receive(self) -> dict[str, Any]:
+        return await asyncio.get_running_loop().create_future()
+
+    async def send(self, message: dict[str, Any]) -> None:
+        self.sent.append(message)
+
+
+async def test_a_mistake_of_ours_ends_an_observer_and_is_not_called_the_clients() -> None:
+    stub: Any = Watching()
+    broken: Any = BrokenStore()
+    async with asyncio.timeout(WAIT_S):
+        await Observer(stub, REALTIME, Metrics()).observe(broken)
+    assert stub.sent == [{"type": "websocket.close", "code": 1011, "reason": "internal_error"}]

@@ -356,6 +356,57 @@ async def test_a_session_can_be_resumed_in_another_dialect(server: RunningServer
     assert "epoch" not in plain[-1]
 
 
+@pytest.mark.parametrize(
+    ("named", "rate", "shown"),
+    [
+        ({"type": "audio/pcm", "rate": 24000}, 24000, "pcm16"),
+        ({"type": "audio/pcmu"}, 8000, "g711_ulaw"),
+        ({"type": "audio/pcma"}, 8000, "g711_alaw"),
+    ],
+)
+async def test_formats_that_a_plain_client_named_hold_in_the_other_dialects(
+    server: RunningServer, named: Json, rate: int, shown: str
+) -> None:
+    audio: Json = {"input": {"format": named}, "output": {"format": named}}
+    async with wire(server) as client:
+        created = await client.next("session.created")
+        # the former rate must not stay when only the type is named anew
+        for halves in ({"input": {"format": {"type": "audio/pcm", "rate": 24000}}}, audio):
+            await client.send({"type": "session.update", "session": {"type": "realtime", "audio": halves}})
+            await client.next("session.updated")
+        drop(client)
+    session, token = created["session"]["id"], created["session"]["resume_token"]
+    for path, query in (("/v1/realtime", "duplex=1&"), ("/v1/duplex", "")):
+        url = f"?{query}session_id={session}&resume_token={token}&after=64"
+        async with wire(server, url, path=path) as client:
+            token = (await client.next("session.resumed"))["resume_token"]
+            await client.send({"type": "session.heartbeat"})
+            missed = await client.until("session.heartbeat_ack")
+            drop(client)
+        now = [frame["session"] for frame in missed if frame["type"] == "session.updated"][-1]
+        assert (now["input_audio_format"], now["sample_rate_hz"]) == (shown, rate)
+        assert now["output_audio_format"] == shown
+        assert now["audio"]["output"]["sample_rate_hz"] == rate
+
+
+async def test_what_a_plain_client_calls_silence_means_nothing_in_the_other_dialects(
+    server: RunningServer,
+) -> None:
+    async with wire(server) as client:
+        created = await client.next("session.created")
+        session: Json = {"type": "realtime", "overlap_silence_rms": "a lot"}
+        await client.send({"type": "session.update", "session": session})
+        await client.next("session.updated")
+        drop(client)
+    told = created["session"]
+    url = f"?duplex=1&session_id={told['id']}&resume_token={told['resume_token']}"
+    async with wire(server, url) as client:
+        await client.next("session.resumed")
+        await client.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(PIECE).decode()})
+        await client.send({"type": "session.heartbeat"})
+        await client.next("session.heartbeat_ack")
+
+
 def test_a_call_goes_on_after_the_server_was_killed_and_after_it_was_stopped(tmp_path: Path) -> None:
     asyncio.run(_over_restarts(tmp_path))
 

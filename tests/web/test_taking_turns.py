@@ -42,6 +42,24 @@ async def test_each_does_a_piece_in_turn_until_it_is_done() -> None:
     assert done[-1] == "again"
 
 
+async def test_a_mistake_of_one_is_not_the_end_of_the_others() -> None:
+    line, loop, done = Line(), asyncio.get_running_loop(), list[str]()
+    told: list[str] = []
+    loop.set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+
+    def fails() -> bool:
+        raise ValueError("a mistake")
+
+    line.join(Busy("a", 2, done), loop)
+    line.join(fails, loop)
+    line.join(Busy("b", 2, done), loop)
+    await turns_of_the_loop(10)
+    assert ("".join(done), told) == ("abab", ["a mistake"])
+    line.join(Busy("again", 1, done), loop)
+    await turns_of_the_loop(10)
+    assert done[-1] == "again"
+
+
 async def test_the_others_have_their_turn_of_the_loop_however_many_are_busy() -> None:
     """Each piece takes longer than all may have at once: one of them is done for each turn of the loop."""
     line, done, turns = Line(), list[str](), list[int]()

@@ -13,16 +13,20 @@ from . import frames as f
 FURTHEST_MS = 10**9
 
 
+def wants_answer(frame: f.Commit) -> bool | None:
+    """What a commit says of an answer to it; None: as the session is configured."""
+    asked = frame.create_response if frame.response_create is None else frame.response_create
+    return frame.final if asked is None and isinstance(frame, f.InputCommit) else asked
+
+
 def commit(frame: f.Commit) -> c.CommitInput:
-    respond = frame.create_response if frame.response_create is None else frame.response_create
-    if respond and not frame.final:
+    answer = wants_answer(frame)
+    if answer and not frame.final:
         message = "an answer ends the user's turn: with final false none can be asked for"
         raise Undecodable("invalid_value", message, "final", frame.event_id)
-    if respond is None and isinstance(frame, f.InputCommit):
-        respond = frame.final
     return c.CommitInput(
         client_event=frame.event_id,
-        respond=respond,
+        respond=answer,
         speech=frame.is_speech,
         any_length=True,
         final=frame.final,

@@ -97,10 +97,8 @@ class DuplexDecoder:
 
     def begins(self, frame: f.ClientFrame) -> bool:
         if isinstance(frame, f.Commit):
-            respond = frame.create_response if frame.response_create is None else frame.response_create
-            if respond is None:
-                respond = isinstance(frame, f.InputCommit) or self._config().auto_response
-            return respond and frame.final
+            answer = asking.wants_answer(frame)
+            return frame.final and (self._config().auto_response if answer is None else answer)
         return isinstance(frame, f.ResponseCreate)
 
     def flush(self) -> list[Wish]:
@@ -153,7 +151,9 @@ class DuplexDecoder:
         said = None if frame.vad is None else frame.vad.silence_rms
         if said is None:
             said = self._seen.echo.get("overlap_silence_rms")
-        return SILENCE_RMS if said is None else float(said)
+        return (
+            float(said) if isinstance(said, int | float) else SILENCE_RMS
+        )  # a plain client may say anything
 
     # --- everything else ----------------------------------------------------------------------------------
 

@@ -5,18 +5,17 @@ An answer is one stream, resampled as one; the projection has a frame at its end
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
 from antiphon.actors.runtime import Published
-from antiphon.events.ids import ResponseId, Seq
-from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
+from antiphon.events.ids import ResponseId
+from antiphon.events.units import SAMPLE_RATE
 from antiphon.events.vocabulary import AudioSpoken
 from antiphon.media.encodings import Encoding
 from antiphon.media.outgoing import Outgoing
-from antiphon.projections.slices import slices
+from antiphon.web.cutting import Cutter
 
 
 class DuplexSound:
@@ -25,10 +24,7 @@ class DuplexSound:
     member: ClassVar[str] = "delta"
 
     def __init__(self) -> None:
-        self._seq = Seq(-1)
-        self._left: deque[int] = deque()
-        """Samples of each slice of the present event that is still to come."""
-        self._at = self._until = 0
+        self._cutter = Cutter()
         self._response = ""
         self._rate = SAMPLE_RATE
         self._stream = Outgoing(SAMPLE_RATE, SAMPLE_RATE, "pcm16")
@@ -38,17 +34,9 @@ class DuplexSound:
         if frame.response_id != self._response or frame.sample_rate_hz != self._rate:
             self._begin(frame)
         if not isinstance(event, AudioSpoken):
-            return self._filled(frame, self._rest()), self._until, response
-        if published.stored.seq != self._seq:
-            self._seq, self._at, self._left = (
-                published.stored.seq,
-                0,
-                deque(slices(event.samples, self._rate)),
-            )
-        start, self._at = self._at, self._at + self._left.popleft()
-        pcm = (published.payload or b"")[start * BYTES_PER_SAMPLE : self._at * BYTES_PER_SAMPLE]
-        self._until = event.until_sample - event.samples + self._at
-        return self._filled(frame, self._stream.convert(pcm)), self._until, response
+            return self._filled(frame, self._rest()), self._cutter.until, response
+        pcm = self._cutter.next(event, published, self._rate)
+        return self._filled(frame, self._stream.convert(pcm)), self._cutter.until, response
 
     def is_stream(self, frame: Any) -> bool:
         """Resampled it is one."""

@@ -77,6 +77,7 @@ function step(happened) {
   interrupt.disabled = !isAnswering(phase);
   mute.disabled = !isHeld(phase);
   if (happened === "ready") keyForm.hidden = true;
+  if (happened === "ready") keepPlace(); // the token is a new one
   if (isOver(phase)) keep(null);
 }
 

@@ -24,6 +24,7 @@ const ABANDONED = 3001;
 export class Connection {
   #socket;
   #opened = false;
+  #given = 0;
 
   /**
    * A key travels as a subprotocol: a browser cannot set headers. Throws SyntaxError if a key contains what
@@ -42,7 +43,20 @@ export class Connection {
 
   /** @param {import("./protocol.js").ClientEvent} event */
   send(event) {
-    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(event));
+    if (this.#socket.readyState !== WebSocket.OPEN) return;
+    const text = JSON.stringify(event);
+    this.#given += text.length;
+    this.#socket.send(text);
+  }
+
+  /** Whether anything waits to be taken by the network. */
+  get waits() {
+    return this.#socket.bufferedAmount > 0;
+  }
+
+  /** How much the network has taken: while it is there, this grows as long as anything waits. */
+  get taken() {
+    return this.#given - this.#socket.bufferedAmount;
   }
 
   /** Whether so much is waiting to be sent that more would only come late. */

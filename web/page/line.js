@@ -30,6 +30,9 @@ const PATIENCE_MS = 30_000;
 const ATTEMPT_MS = 10_000;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 4000;
+/** A network that takes nothing for so long is gone, although nobody says so. */
+const STUCK_MS = 5000;
+const LOOK_MS = 1000;
 /** The server wants no more of it: it ended, another took it over, or it was refused. */
 const WANTED = new Set([1000, 1008]);
 /** @type {Ending} */
@@ -55,9 +58,12 @@ export class Line {
   /** @type {ClientEvent[]} */
   #unsent = [];
   #isExpired = false;
+  /** What the network had taken when it last took anything. */
+  #moved = { taken: 0, atMs: 0 };
   #done = new AbortController();
   /** @type {number | undefined} */
   #timer;
+  #looks = setInterval(() => this.#look(), LOOK_MS);
 
   /**
    * Throws SyntaxError for a key that cannot be sent.
@@ -100,6 +106,7 @@ export class Line {
   close() {
     this.#done.abort();
     clearTimeout(this.#timer);
+    clearInterval(this.#looks);
     this.#connection?.close();
     this.#connection = null;
   }
@@ -121,6 +128,15 @@ export class Line {
     if (!this.#gap || this.#connection) return;
     clearTimeout(this.#timer);
     this.#connect();
+  }
+
+  /** A connection can hang without an end: what is spoken into it shows that. */
+  #look() {
+    if (!this.#isLive || !this.#connection) return;
+    const { waits, taken } = this.#connection;
+    const atMs = performance.now();
+    if (!waits || taken !== this.#moved.taken) this.#moved = { taken, atMs };
+    else if (atMs - this.#moved.atMs >= STUCK_MS) this.#drop();
   }
 
   /** Give a connection up that does not end by itself. */
@@ -146,6 +162,7 @@ export class Line {
   #greeted(event) {
     const { id: session, resume_token: token } = event.session;
     const gap = this.#gap;
+    this.#moved = { taken: 0, atMs: performance.now() };
     if (session && token) this.#place = { session, token, last: this.#place?.last ?? numberOf(event) ?? 0 };
     if (!gap) return this.#on.event(event);
     clearTimeout(this.#timer);

@@ -46,7 +46,8 @@ export const failedTrouble = ({ status_details }) => ({
 
 export const RESTORING = {
   says:
-    "The connection was lost and is being restored. What you type is sent then; what you say meanwhile is not heard.",
+    "The connection was lost and is being restored. What you say meanwhile is not heard; what you type is sent " +
+    "afterwards.",
 };
 
 /** @type {(gapMs: number) => Trouble} */

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from antiphon.actors.runtime import Published, Retrieved
-from antiphon.events.ids import ResponseId, Seq, SessionId
-from antiphon.events.units import BYTES_PER_SAMPLE, SAMPLE_RATE
+from antiphon.events.ids import ResponseId, SessionId
+from antiphon.events.units import SAMPLE_RATE
 from antiphon.events.vocabulary import Abilities, AudioSpoken, ClientResumed, Config, TurnDetection
 from antiphon.media.encodings import Encoding
 from antiphon.media.outgoing import Outgoing
@@ -21,7 +20,7 @@ from antiphon.projections.realtime.items import retrieved
 from antiphon.projections.realtime.projection import RealtimeProjection
 from antiphon.projections.realtime.session import session_object
 from antiphon.projections.realtime.step import View
-from antiphon.projections.slices import slices
+from antiphon.web.cutting import Cutter
 from antiphon.web.dialect import Beginning, Dialect, Receive
 
 from .decode import RealtimeDecoder
@@ -44,34 +43,19 @@ class PlainSound:
     """An event's audio as it lies in the log, or as the telephone has it: then an answer is one stream."""
 
     def __init__(self) -> None:
-        self._response, self._until = "", 0
-        self._seq = Seq(-1)
-        self._at = 0
-        self._left: deque[int] = deque()
-        """Samples of each delta of the present event that is still to come."""
+        self._cutter = Cutter()
+        self._response = ""
         self._stream: Outgoing | None = None
 
     def fill(self, frame: f.AudioDelta, published: Published) -> tuple[f.AudioDelta, int, ResponseId]:
         event, response = published.stored.event, ResponseId(frame.response_id)
-        pcm = self._next(event, published) if isinstance(event, AudioSpoken) else b""
+        pcm = self._cutter.next(event, published) if isinstance(event, AudioSpoken) else None
         if frame.form is UNSET:
-            return replace(frame, delta=pcm), self._until, response
+            return replace(frame, delta=pcm or b""), self._cutter.until, response
         if self._stream is None or response != self._response:
             self._response, self._stream = response, _stream(frame.form)
-        spoken = isinstance(event, AudioSpoken)
-        delta = self._stream.convert(pcm) if spoken else self._stream.finish()
-        return replace(frame, delta=delta, form=UNSET), self._until, response
-
-    def _next(self, event: AudioSpoken, published: Published) -> bytes:
-        """The part of the event's audio that the next delta has."""
-        if published.stored.seq != self._seq:
-            self._seq, self._at, self._left = published.stored.seq, 0, deque(slices(event.samples))
-        start, self._at = self._at, self._at + self._left.popleft()
-        self._until = event.until_sample - event.samples + self._at
-        pcm = published.payload or b""
-        if not self._left and not start:
-            return pcm
-        return pcm[start * BYTES_PER_SAMPLE : self._at * BYTES_PER_SAMPLE]
+        delta = self._stream.finish() if pcm is None else self._stream.convert(pcm)
+        return replace(frame, delta=delta, form=UNSET), self._cutter.until, response
 
     def is_stream(self, frame: f.AudioDelta) -> bool:
         """The telephone's is."""

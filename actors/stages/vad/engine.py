@@ -43,6 +43,8 @@ log = structlog.get_logger()
 
 class VadSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_sessions: int = 256
+    model_path: str = ""
+    """Another file of the same detector: ONNX, with the inputs and outputs of Silero 5 and 6."""
 
 
 class _Session:
@@ -65,7 +67,7 @@ class VadEngine:
             raise EngineRefused("bad_settings", f"[stage.vad] {error}") from error
         if progress:
             progress("loading the voice detector")
-        self._model = Silero()
+        self._model = Silero(chosen.model_path)
         self._sessions: dict[SessionId, _Session] = {}
         self._changed = threading.Condition()
         self._stopped = False

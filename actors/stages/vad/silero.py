@@ -15,7 +15,12 @@ from antiphon.actors.stages.vad.stream import CONTEXT, DETECTOR_RATE, DETECTOR_W
 from antiphon.media.pcm import Float32
 
 
-def _model_file() -> Path:
+def _model_file(given: str) -> Path:
+    """The package's, unless another is given. Raises EngineRefused."""
+    if given:
+        if not Path(given).is_file():
+            raise EngineRefused("bad_settings", f"[stage.vad] model_path: there is no file {given}")
+        return Path(given)
     package = find_spec("silero_vad")
     places = package.submodule_search_locations if package else None
     if not places:
@@ -26,12 +31,12 @@ def _model_file() -> Path:
 class Silero:
     """The detector without any stream's memory; all of that goes in and out."""
 
-    def __init__(self) -> None:
+    def __init__(self, model_path: str = "") -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         self._session = onnxruntime.InferenceSession(
-            str(_model_file()), options, providers=["CPUExecutionProvider"]
+            str(_model_file(model_path)), options, providers=["CPUExecutionProvider"]
         )
         self._rate = np.array(DETECTOR_RATE, np.int64)
         silent = np.zeros(CONTEXT + DETECTOR_WINDOW, np.float32)

@@ -99,7 +99,10 @@ class Talk:
                 incarnation=incarnation, mode="realtime", abilities=abilities, config=config, terms=terms
             ),
             c.Attach(dialect="realtime", token=token),
+            c.RecordStage(stage="model", what="opened", engine="scripted"),
         )
+        if detects_voice:
+            self.do(c.RecordStage(stage="voice", what="opened", engine="scripted"))
 
     # --- when ---------------------------------------------------------------------------------------------
 

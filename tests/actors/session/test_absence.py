@@ -10,10 +10,14 @@ from antiphon.actors.session import commands as c
 from antiphon.actors.session import effects as e
 from antiphon.actors.session.timers import timers
 from antiphon.events.vocabulary import (
+    ConfigRefused,
     EffectFailed,
     ResponseCreated,
     ResponseEnded,
+    SessionConfigured,
+    SessionFailed,
     StageAway,
+    StageRefused,
     StageReturned,
     UnitRefused,
     UnitSubmitted,
@@ -124,3 +128,39 @@ def test_after_the_end_a_stage_may_go_and_its_return_is_nothing(command: c.Recor
     talk.do(AWAY)
     talk.do(c.CloseSession(reason="client"))
     assert kinds(talk.do(command)) == ([StageAway] if command is AWAY else [])
+
+
+# --- stages that do not take a session in -----------------------------------------------------------------
+
+
+def unopened(stage: Any) -> Talk:
+    """The other stage has taken the session in."""
+    talk = Talk()
+    talk.open_writer()
+    other: Any = "voice" if stage == "model" else "model"
+    talk.do(c.RecordStage(stage=other, what="opened", engine="scripted"))
+    return talk
+
+
+def test_a_model_that_does_not_take_the_session_in_fails_it() -> None:
+    talk = unopened("model")
+    assert talk.wait(29_999) == []
+    [failed] = talk.wait(1)
+    assert isinstance(failed, SessionFailed)
+    assert failed.code == "stage_timeout"
+
+
+def test_without_its_detector_a_session_goes_on_without_server_vad() -> None:
+    talk = unopened("voice")
+    assert kinds(talk.wait(30_000)) == [StageRefused, ConfigRefused, SessionConfigured]
+    assert talk.state.phase == "open"
+
+
+def test_a_stage_that_is_back_has_its_time_again() -> None:
+    talk = Talk()
+    talk.do(AWAY)
+    talk.wait(60_000)
+    talk.do(BACK)
+    assert talk.wait(29_999) == []
+    talk.do(c.RecordStage(stage="model", what="opened", engine="scripted"))
+    assert talk.wait(60_000) == []

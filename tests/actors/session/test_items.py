@@ -33,7 +33,6 @@ from antiphon.events.vocabulary import (
     ToolCalled,
     TurnSignalled,
 )
-from antiphon.projections import base
 
 from .duplex import ASKED, JPEG, UNIT_MS, Asked, InUnits, message
 from .given import Talk, names, only, pcm
@@ -237,10 +236,6 @@ def test_frames_are_acknowledged_up_to_a_number_that_exists_and_never_less_than_
     assert (kept.attachment, kept.through) == (1, 130)
     assert talk.do(c.AcknowledgeEvents(attachment=1, through=129)) == []
     assert talk.state.attached.acknowledged == 130
-
-
-def test_the_core_and_the_projections_number_frames_alike() -> None:
-    assert FRAMES_PER_EVENT == base.FRAMES_PER_EVENT
 
 
 def test_an_item_that_is_taken_out_is_not_given_and_not_answered() -> None:
