@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-hostile campaigns clean
+.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile campaigns clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ bench-replay: dev  ## how fast a recorded call is verified
 
 bench-resume: dev  ## how long a client that comes back waits (ARGS=--short: whether it works)
 	@$(BIN)/python -m bench.resume $(ARGS)
+
+bench-handover: dev  ## how long a session is silent that changes its process (ARGS=--short: whether it works)
+	@$(BIN)/python -m bench.handover $(ARGS)
 
 bench-hostile: dev  ## what strangers and enemies cost those who only talk (ARGS=--short: whether it works)
 	@$(BIN)/python -m bench.hostile $(ARGS)

@@ -18,11 +18,13 @@ from msgspec import Struct
 from thespian.actors import ActorExitRequest, ActorSystem
 
 from antiphon.events.errors import LogError, NoSuchSession
-from antiphon.events.ids import ItemId, SessionId
+from antiphon.events.ids import Fence, ItemId, SessionId
 from antiphon.events.store import Log
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import Abilities, Config, Terms
+from antiphon.events.vocabulary import Abilities, Config
 
+from .admission import Admission, CannotOpen, Entrance, Places
+from .handover import ANSWER_S, Departed, Handover
 from .link.queue import StageQueue
 from .link.serving_end import StageLink
 from .revival import fold_in_slices
@@ -30,6 +32,7 @@ from .runtime import Sink
 from .session import commands
 from .session.attachment import resume
 from .session.commands import StageRole, TimerName
+from .session.life import HANDOVER
 from .session.state import Session
 from .session_actor import (
     Ask,
@@ -45,19 +48,9 @@ from .session_actor import (
     TimerDue,
 )
 from .session_loop import Opening, Watch
-from .stages import descriptor as descriptors
 from .stages.contract import Acknowledge, Close, Descriptor, Open, StageCommand, StageMessage
 
 log = structlog.get_logger(__name__)
-
-
-class CannotOpen(Exception):
-    """No session can be opened, or gone on with. Worth a retry: `not_ready`, `resource_exhausted`. Not:
-    `stage_failed`, `runtime_contract_invalid`, `session_resume_expired`, `session_resume_conflict`."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code, self.message = code, message
 
 
 class Identity(Struct, frozen=True):
@@ -75,23 +68,18 @@ class Identity(Struct, frozen=True):
         )
 
 
-class Admission(Struct, frozen=True, kw_only=True):
-    """What the server admits: on which terms, and how many at once (None: as many as the stages take)."""
-
-    terms: Terms = Terms()
-    max_sessions: int | None = None
-
-
 class Hosted:
     """One live session, as its attachment reaches it."""
 
-    __slots__ = ("__weakref__", "_relief", "address", "held", "id", "queues", "tell")
+    __slots__ = ("__weakref__", "_relief", "address", "gone", "held", "id", "queues", "tell")
 
     def __init__(self, host: SessionHost, session: SessionId, address: Any) -> None:
         self.id, self.address = session, address
         self.tell = host.teller(address)
         self.queues = {role: StageQueue(host.sender(role)) for role in host.links}
         self._relief = asyncio.Event()
+        self.gone = asyncio.Event()
+        """Set when this process serves it no more."""
         self.held = False
         """Whether its client is waiting for relief."""
 
@@ -135,16 +123,22 @@ class SessionHost:
         identity: Identity,
         admission: Admission = Admission(),
         watching: Callable[[], Watch] | None = None,
+        places: Places | None = None,
+        handover: Handover | None = None,
     ) -> None:
-        """`watching` makes a session's watch."""
+        """`watching` makes a session's watch. `places` and `handover` are there where other processes
+        are."""
         self._watching = watching
-        self._log, self._identity, self._admission = store, identity, admission
+        self._log, self._identity, self._terms = store, identity, admission.terms
+        self._handover = handover
         self._loop = asyncio.get_running_loop()
         self._system = ActorSystem("simpleSystemBase", logDefs=False, transientUnique=True)
         self._sessions: dict[SessionId, Hosted] = {}
         self._wall_ns = 0
         self._empty = asyncio.Event()
+        self._departed = Departed(self._close_at_stages)
         self.links: dict[StageRole, StageLink] = {}
+        self._entrance = Entrance(self.links, admission, places)
         roles: tuple[StageRole, ...] = ("model", "voice")
         for role in roles:
             if role in sockets:
@@ -163,46 +157,22 @@ class SessionHost:
         return len(self._sessions)
 
     @property
+    def live_everywhere(self) -> int:
+        """The sessions of all serving processes."""
+        return self._entrance.places.taken
+
+    @property
     def model(self) -> Descriptor | None:
         """The model stage's descriptor, once it is ready."""
         return self.links["model"].descriptor
 
     @property
     def ready(self) -> bool:
-        return all(link.state == "ready" for link in self.links.values())
+        return self._entrance.ready
 
     def abilities(self) -> Abilities:
         """What a session opened now can do. Raises CannotOpen while a configured stage is not ready."""
-        model = self.model
-        for link in self.links.values():
-            if link.state == "failed" and link.code == descriptors.CODE:
-                raise CannotOpen(link.code, link.detail)
-            if link.state == "failed":
-                raise CannotOpen("stage_failed", "a stage could not be loaded; GET /health says why")
-        if model is None or not self.ready:
-            raise CannotOpen("not_ready", "the stages are still loading; try again soon")
-        return Abilities(
-            stage=model.name,
-            hears=model.hears,
-            detects_voice="voice" in self.links,
-            transcribes=model.transcribes,
-            speaks=model.speaks,
-            must_not_repeat=model.must_not_repeat,
-            unit_ms=model.unit_ms,
-            sees=model.sees,
-            reads=model.reads,
-            calls_tools=model.calls_tools,
-            confirms_config=model.confirms_config,
-            response_options=model.response_options,
-            max_sessions=self._places(),
-        )
-
-    def _places(self) -> int:
-        """How many sessions there is room for, here and at every stage."""
-        limits = [link.descriptor.max_sessions for link in self.links.values() if link.descriptor]
-        if self._admission.max_sessions is not None:
-            limits.append(self._admission.max_sessions)
-        return min(limits)
+        return self._entrance.abilities()
 
     def open(
         self, sink: Sink, config: Config, attach: commands.Attach, *, mode: str, principal: str | None
@@ -212,7 +182,7 @@ class SessionHost:
         Raises CannotOpen; nothing was opened then.
         """
         abilities = self.abilities()
-        self._check_room()
+        self._entrance.take_place()
         session = SessionId(f"sess_{secrets.token_hex(12)}")
         asked = commands.OpenSession(
             incarnation=0,
@@ -220,28 +190,29 @@ class SessionHost:
             abilities=abilities,
             config=config,
             principal=principal,
-            terms=self._admission.terms,
+            terms=self._terms,
         )
         return self._host(self._opening(session, asked), sink, attach)
 
     async def resume(self, sink: Sink, session: SessionId, asked: commands.Resume) -> Hosted:
-        """Bind an attachment to a session that has begun, here or in a process that is no more.
+        """Bind an attachment to a session that has begun, here, in another process or in one that is no more.
 
         Whether it may is decided in the session: where not, `sink` is told. Raises CannotOpen, and Refused
         where that is known without going on with the session.
         """
         hosted = self._sessions.get(session)
         if hosted is None:
-            opening = await self._revive(session, asked)
+            opening, admitted = await self._revive(session, asked)
             hosted = self._sessions.get(session)  # somebody else may have been quicker
             if hosted is None:
-                self._check_room()
+                self._entrance.take_place(admitted=admitted)
                 return self._host(opening, sink, asked)
         hosted.tell(Come(sink, asked))
         return hosted
 
-    async def _revive(self, session: SessionId, asked: commands.Resume) -> Opening:
-        """What to go on with a session that nobody serves. Nothing of it has changed yet."""
+    async def _revive(self, session: SessionId, asked: commands.Resume) -> tuple[Opening, bool]:
+        """What to go on with a session that is not served here, and whether another process let it go for
+        that. Until whoever asks has shown that they may, nothing of it changes."""
         gone = CannotOpen("session_resume_expired", "there is no such session, or not any more")
         try:
             if self._log.head(session).sealed:
@@ -259,11 +230,22 @@ class SessionHost:
         if _kind(able) != _kind(state.abilities):
             told = f"the session was with {state.abilities.stage}, and here is {able.stage}"
             raise CannotOpen("session_resume_conflict", told)
-        return self._opening(session, None, state)
+        let_go = self._handover is not None and await self._handover.fetch(session)
+        return self._opening(session, None, state), let_go
 
-    def _check_room(self) -> None:
-        if self.live >= (limit := self._places()):
-            raise CannotOpen("resource_exhausted", f"all {limit} conversations are taken; try again later")
+    async def hand_over(self, session: SessionId) -> bool:
+        """Let a session go, for another process. Whether it was here."""
+        hosted = self._sessions.get(session)
+        if hosted is None:
+            return False
+        incarnation = self._log.head(session).incarnation
+        hosted.tell(Leave(HANDOVER))
+        try:
+            await asyncio.wait_for(hosted.gone.wait(), ANSWER_S)
+        except TimeoutError:
+            return False
+        self._departed.went(session, incarnation)
+        return True
 
     def _opening(
         self, session: SessionId, asked: commands.OpenSession | None, folded: Session | None = None
@@ -275,6 +257,7 @@ class SessionHost:
     def _host(self, opening: Opening, sink: Sink, asked: commands.Attach | commands.Resume) -> Hosted:
         hosted = Hosted(self, opening.session, self._system.createActor(SessionActor))
         self._sessions[opening.session] = hosted
+        self._departed.came(opening.session)
         self._empty.clear()
         hosted.tell(Begin(opening, sink, asked))
         return hosted
@@ -339,6 +322,11 @@ class SessionHost:
 
         return send
 
+    def _close_at_stages(self, fence: Fence) -> None:
+        for link in self.links.values():
+            if link.state == "ready":
+                link.send(Close(fence, HANDOVER))
+
     def ended(self, session: SessionId) -> None:
         hosted = self._sessions.pop(session, None)
         if hosted is None:
@@ -346,6 +334,8 @@ class SessionHost:
         for link in self.links.values():
             link.forget(session)
         hosted.relieve()
+        hosted.gone.set()
+        self._entrance.places.leave()
         # Not from inside the actor's own turn.
         self._loop.call_soon(self._system.tell, hosted.address, ActorExitRequest())
         if not self._sessions:

@@ -20,7 +20,12 @@ def tree(pid: int) -> list[int]:
 
 def serving_process(launcher: int) -> int:
     """The process that answers HTTP; the others below the launcher are stages and what runs them."""
-    return next(pid for pid in tree(launcher) if b"antiphon.web.serve" in _read(pid, "cmdline"))
+    return serving_processes(launcher)[0]
+
+
+def serving_processes(launcher: int) -> list[int]:
+    """The same, of a server that has several."""
+    return [pid for pid in tree(launcher) if b"antiphon.web.serve" in _read(pid, "cmdline")]
 
 
 def cpu_ns(pid: int) -> int:

@@ -23,7 +23,7 @@ class ServerFailed(Exception):
 class Server:
     """A running server. `pid` is its launcher's: everything else descends from it."""
 
-    def __init__(self, stage: str, data: Path) -> None:
+    def __init__(self, stage: str, data: Path, *arguments: str) -> None:
         self.port = free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         self.url = f"ws://127.0.0.1:{self.port}/v1/realtime"
@@ -31,7 +31,7 @@ class Server:
         command = [sys.executable, "-m", "antiphon.cli", "serve", "--stage", stage]
         self.began = time.monotonic()
         self._process = subprocess.Popen(
-            [*command, "--port", str(self.port), "--data", str(data / "data")],
+            [*command, "--port", str(self.port), "--data", str(data / "data"), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,

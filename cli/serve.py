@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--port", type=click.IntRange(1, 65535), help="TCP port (8765).")
 @click.option("--host", help="Address to bind (127.0.0.1). Others need an API key.")
+@click.option("--workers", type=click.IntRange(1, 64), help="Processes that serve clients (1).")
 @click.option("--data", type=click.Path(file_okay=False), help="Where the sessions' logs are kept.")
 @click.option("--stage", help="What answers: cascade, chat, scripted, echo, or an engine that is installed.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file.")
@@ -44,7 +45,8 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     TIME is a whole number and s, m, h, d or w; SIZE one and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB; both may
     be none.
     """
-    from antiphon.actors.processes.launcher import LaunchError, launch
+    from antiphon.actors.processes.errors import LaunchError
+    from antiphon.actors.processes.launcher import launch
     from antiphon.web import logs, tls
     from antiphon.web.settings import SettingsError, load
 
@@ -117,6 +119,7 @@ def _plan(settings: Settings) -> Any:
         port=settings.port,
         data_dir=Path(settings.data),
         stages=tuple(stages),
+        workers=settings.workers,
         settings=msgspec.to_builtins(settings),
     )
 

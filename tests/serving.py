@@ -80,15 +80,35 @@ class RunningServer:
 
     @property
     def serving_pid(self) -> int:
-        """The process that answers clients."""
-        below = loopback.descendants(self.process.pid)
-        return next(
-            pid for pid in below if b"antiphon.web.serve" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        )
+        """The process that answers clients, of a server that has one."""
+        return self.serving_pids[0]
+
+    @property
+    def serving_pids(self) -> list[int]:
+        """The processes that answer clients."""
+        return [
+            pid
+            for pid in loopback.descendants(self.process.pid)
+            if b"antiphon.web.serve" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+
+    @contextlib.contextmanager
+    def only(self, pid: int) -> Iterator[None]:
+        """Whoever connects now is served by that process: the others are stopped meanwhile."""
+        others = [other for other in self.serving_pids if other != pid]
+        for other in others:
+            os.kill(other, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for other in others:
+                os.kill(other, signal.SIGCONT)
 
     def kill(self) -> None:
         """No process of it gets to do anything more; those that are left end by themselves."""
-        os.kill(self.serving_pid, signal.SIGKILL)
+        self.process.send_signal(signal.SIGSTOP)  # it would start another
+        for pid in (*self.serving_pids, self.process.pid):
+            os.kill(pid, signal.SIGKILL)
         self.process.wait(20)
 
     def log(self) -> str:

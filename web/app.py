@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -16,11 +16,16 @@ from litestar.static_files import create_static_files_router
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from antiphon import __version__
+from antiphon.actors.handover import Handover
 from antiphon.actors.host import Identity, SessionHost
+from antiphon.actors.processes.lifeline import ServingPlan
+from antiphon.actors.processes.peers import Answer, Done, Figures, LetGo, MakeRoom, Peers, Question
+from antiphon.actors.processes.places import Places
+from antiphon.actors.processes.pulse import beat
 from antiphon.events.segments.log import SegmentLog
 from antiphon.projections.dialects import versions
 
-from . import health
+from . import health, several
 from .auth import Denied, Doorkeeper
 from .dialects import NATIVE_PATH
 from .disk import Disk
@@ -43,10 +48,14 @@ PAGE_HEADERS = {
 
 
 class Server:
-    """What the routes share. Built when the loop runs, torn down when it ends."""
+    """What the routes share. Built when the loop runs, torn down when it ends.
 
-    def __init__(self, settings: Settings, sockets: Mapping[str, str]) -> None:
-        self.settings, self.metrics = settings, Metrics()
+    Of several processes the first tends what all have in common: it erases, and it ends what nobody came
+    back to.
+    """
+
+    def __init__(self, settings: Settings, plan: ServingPlan) -> None:
+        self.settings, self.metrics, self._plan = settings, Metrics(), plan
         self.doors = Doorkeeper(settings)
         loop = asyncio.get_running_loop()
         data, policy = Path(settings.data), settings.retention()
@@ -63,21 +72,69 @@ class Server:
             projections=versions(),
         )
         limits, watching = settings.duplex_session, self.metrics.timings.watch
-        self.host = SessionHost(self.store, sockets, identity, limits.admission, watching)
+        self.peers = Peers(plan.directory, plan.worker)
+        self.host = SessionHost(
+            self.store,
+            plan.stages,
+            identity,
+            limits.admission,
+            watching,
+            Places(plan.places_fd, plan.workers, plan.worker),
+            Handover(self.store.holder, self.peers.let_go),
+        )
         self.disk = Disk(data, policy.min_free_bytes)
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
+        self._asking: set[asyncio.Task[None]] = set()
         self.realtime = RealtimeRoute(
-            self.host, self.doors, settings, self.metrics, self.disk, self.janitor.wake, self.store
+            self.host, self.doors, settings, self.metrics, self.disk, self._make_room, self.store
         )
         every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
         self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)
+
+    def tending(self) -> list[asyncio.Task[None]]:
+        """What runs as long as the process does."""
+        works = [self.metrics.watch_loop(), beat(self._plan.pulse_fd)]
+        if self._plan.worker == 0:
+            works += [self.janitor.run(), self.reaper.run()]
+        return [asyncio.create_task(work) for work in works]
+
+    async def answer(self, question: Question) -> Answer:
+        """What another serving process asks."""
+        match question:
+            case LetGo(session=session):
+                return Done(await self.host.hand_over(session))
+            case MakeRoom():
+                self.janitor.wake()
+                return Done()
+            case _:
+                return Figures(self._plan.worker, self.page())
+
+    def page(self) -> bytes:
+        """What this process measures."""
+        return health.exposition(self.metrics, self.host, self.store, self.disk)
+
+    async def whole_page(self) -> bytes:
+        """What all processes measure."""
+        if self._plan.workers == 1:
+            return self.page()
+        figures = await self.peers.figures(several.WITHIN_S)
+        pages = {one.worker: one.page for one in figures} | {self._plan.worker: self.page()}
+        return several.gathered(pages, self._plan.worker)
+
+    def _make_room(self) -> None:
+        if self._plan.worker == 0:
+            self.janitor.wake()
+        elif not self._asking:
+            asking = asyncio.create_task(self.peers.make_room(several.WITHIN_S))
+            self._asking.add(asking)
+            asking.add_done_callback(self._asking.discard)
 
 
 def void(_: object) -> None:
     """A statement made of an expression."""
 
 
-def create_app(settings: Settings, sockets: Mapping[str, str]) -> ASGIApp:
+def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
     """The application. Answers /live at once; sessions can be opened when every stage is ready."""
     app = Litestar(
         route_handlers=[
@@ -87,7 +144,7 @@ def create_app(settings: Settings, sockets: Mapping[str, str]) -> ASGIApp:
             _realtime,
             create_static_files_router(path="/", directories=[_page()], html_mode=True),
         ],
-        lifespan=[_lifespan(settings, sockets)],
+        lifespan=[_lifespan(settings, plan)],
         response_headers=PAGE_HEADERS,
         openapi_config=None,
         logging_config=None,  # ours is structlog's; litestar's would start a thread
@@ -99,16 +156,13 @@ def _page() -> Path:
     return Path(str(files("antiphon.web"))) / "page"
 
 
-def _lifespan(settings: Settings, sockets: Mapping[str, str]) -> Callable[[Litestar], Any]:
+def _lifespan(settings: Settings, plan: ServingPlan) -> Callable[[Litestar], Any]:
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
-        server = Server(settings, sockets)
+        server = Server(settings, plan)
         app.state.server = server
-        tending = [
-            asyncio.create_task(server.metrics.watch_loop()),
-            asyncio.create_task(server.janitor.run()),
-            asyncio.create_task(server.reaper.run()),
-        ]
+        await server.peers.listen(server.answer)
+        tending = server.tending()
         gc.collect()
         gc.freeze()  # what lives as long as the process need not be looked at by every collection
         try:
@@ -116,6 +170,7 @@ def _lifespan(settings: Settings, sockets: Mapping[str, str]) -> Callable[[Lites
         finally:
             for task in tending:
                 task.cancel()
+            server.peers.close()
             await server.host.drain("shutdown", 2.0)
             server.host.close()
             server.store.close()
@@ -157,11 +212,11 @@ def _health(state: State) -> Response[dict[str, Any]]:
     return Response(said, status_code=status)
 
 
-@get("/metrics", sync_to_thread=False)
-def _metrics(state: State) -> Response[bytes]:
+@get("/metrics")
+async def _metrics(state: State) -> Response[bytes]:
     """Prometheus exposition."""
     server: Server = state.server
-    page = health.exposition(server.metrics, server.host, server.store, server.disk)
+    page = await server.whole_page()
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -49,6 +49,7 @@ COMPANY_S = 0.1
 CLOSE_CODES = {
     "resource_exhausted": 1013,
     "not_ready": 1013,
+    "locked": 1013,
     "engine_dead": 1012,
     "stage_lost": 1012,
     "stage_failed": 1008,

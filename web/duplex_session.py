@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from antiphon.actors.host import Admission
+from antiphon.actors.admission import Admission
 from antiphon.events.vocabulary import Terms
 
 from .catching_up import ReplayLimits

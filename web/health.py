@@ -30,14 +30,14 @@ DISK_LOW = "The disk is nearly full: no new conversation can begin until there i
 def health(host: SessionHost, settings: Settings, disk: Disk) -> tuple[int, dict[str, Any]]:
     """The HTTP status and what to say: 200 only when every configured stage is ready.
 
-    A disk without room does not change the status, as a server without a free place does not: both refuse
-    the next caller in words, and conversations go on.
+    The sessions are those of all processes. A disk without room does not change the status, as a server
+    without a free place does not: both refuse the next caller in words, and conversations go on.
     """
     stages = {role: {"state": link.state, "progress": link.detail} for role, link in host.links.items()}
     failed = any(link.state == "failed" for link in host.links.values())
     status = "ready" if host.ready else "failed" if failed else "loading"
     external = bool(settings.stage_settings("cascade").get("llm_url"))
-    said: dict[str, Any] = {"status": status, "stages": stages, "sessions": host.live}
+    said: dict[str, Any] = {"status": status, "stages": stages, "sessions": host.live_everywhere}
     said["disk"] = {"free_bytes": disk.free_bytes(), "low": disk.is_low}
     if disk.is_low:
         said["notice"] = DISK_LOW

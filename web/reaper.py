@@ -15,6 +15,7 @@ from pathlib import Path
 
 import structlog
 
+from antiphon.actors.handover import ANSWER_S
 from antiphon.actors.revival import end_abandoned
 from antiphon.actors.session.commands import OpenWriter
 from antiphon.events.errors import Locked, LogError
@@ -36,7 +37,8 @@ class Reaper:
     ) -> None:
         """`grace_s`: how long a client may take to come back. `ended` is called for each session that was
         ended, in the looking thread."""
-        self._data, self._every_s, self._grace_s = data, every_s, grace_s
+        self._data, self._every_s = data, every_s
+        self._grace_s = max(grace_s, ANSWER_S)  # on its way to another process a session is nobody's
         self._writer, self._ended = writer, ended
         self._since_ns = time.time_ns()
         self._stuck: set[tuple[str, int]] = set()

@@ -12,7 +12,7 @@ import structlog
 import uvicorn
 import uvloop
 
-from antiphon.actors.processes.lifeline import end_with_launcher, serving_plan
+from antiphon.actors.processes.lifeline import ServingPlan, end_with_launcher, serving_plan
 from antiphon.events.segments.descriptors import raise_descriptor_limit
 
 from . import handshake, logs, tls
@@ -26,18 +26,21 @@ GRACE_S = 2
 
 
 class Announced(uvicorn.Server):
-    """Says where it is once it answers there, and not before."""
+    """Says where it is once it answers there, and not before. Of many processes one says so, once."""
 
-    def __init__(self, config: uvicorn.Config, settings: Settings, scheme: str) -> None:
+    def __init__(self, config: uvicorn.Config, settings: Settings, plan: ServingPlan, scheme: str) -> None:
         super().__init__(config)
-        self._settings, self._scheme = settings, scheme
+        self._settings, self._plan, self._scheme = settings, plan, scheme
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             host, port, stage = self._settings.host, self._settings.port, self._settings.stage
             named = f"[{host}]" if ":" in host else host
-            structlog.get_logger(__name__).info("server.listening", host=host, port=port)
+            facts = {"host": host, "port": port, "worker": self._plan.worker}
+            structlog.get_logger(__name__).info("server.listening", **facts)
+            if self._plan.worker or self._plan.again:
+                return
             sys.stderr.write(f"antiphon: {self._scheme}://{named}:{port}/  (stage: {stage})\n")
             sys.stderr.flush()
 
@@ -52,7 +55,7 @@ def main() -> None:
     listening.setblocking(False)
     secured = tls.context(settings)
     config = uvicorn.Config(
-        create_app(settings, plan.stages),
+        create_app(settings, plan),
         ws=DirectWebSocket,  # on websockets-sansio, the cheapest per frame of uvicorn's three
         ws_per_message_deflate=False,
         ws_max_size=LARGEST_FRAME + 1024 * 1024,
@@ -63,7 +66,7 @@ def main() -> None:
         timeout_graceful_shutdown=GRACE_S,
     )
     end_with_launcher(plan.lifeline_fd, lambda: signal.raise_signal(signal.SIGTERM))
-    server = Announced(config, settings, "http" if secured is None else "https")
+    server = Announced(config, settings, plan, "http" if secured is None else "https")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(server.serve(sockets=[listening]))
 

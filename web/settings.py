@@ -30,6 +30,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535)] = 8765
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
+    """How many processes serve clients, each its own."""
     data: str = "antiphon-data"
     stage: str = "cascade"
     model: str = ""
@@ -97,6 +99,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _ENVIRONMENT = {
     "ANTIPHON_HOST": "host",
     "ANTIPHON_PORT": "port",
+    "ANTIPHON_WORKERS": "workers",
     "ANTIPHON_DATA": "data",
     "ANTIPHON_STAGE": "stage",
     "ANTIPHON_MODEL": "model",

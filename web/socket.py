@@ -8,7 +8,8 @@ from typing import Any
 import structlog
 from litestar import WebSocket
 
-from antiphon.actors.host import CannotOpen, SessionHost
+from antiphon.actors.admission import CannotOpen
+from antiphon.actors.host import SessionHost
 from antiphon.actors.session.commands import Attach, Resume
 from antiphon.actors.session.refusals import Refused
 from antiphon.events.store import Log

@@ -1,14 +1,15 @@
 """`antiphon serve`: the process that owns all others.
 
-    launcher ── serving process          executed; gets the listening socket, answers from the first second
+    launcher ── serving processes        executed; get the listening socket, answer from the first second
         └────── thespian Admin           forked; parent of
                   ├── logger
                   └── one stage actor per planned stage
 
-* The serving process starts first: it needs none of the others to answer. The launcher then lets go of the
-  listening socket, before thespian forks, so that no actor ever holds it.
-* All end together. Every process watches the lifeline; the launcher watches the serving process and the Admin
-  and stops everything when one of them dies. A stage that dies is started again by the keeper.
+* The serving processes start first: they need none of the others to answer. The launcher keeps the listening
+  socket for those that will take their place; what thespian forks closes it, so that no actor ever holds it.
+* All end together. Every process watches the lifeline; the launcher watches the Admin and stops everything
+  when it dies. A serving process that dies or hangs is started again (workers.py), a stage that dies by the
+  keeper.
 * The launcher is the reaper of the whole tree, so that at its end it can make sure that nothing is left.
 * thespian listens on loopback only; this is enforced by us and read back from the kernel.
 """
@@ -32,8 +33,11 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.actors.processes import loopback
+from antiphon.actors.processes.errors import LaunchError
 from antiphon.actors.processes.lifeline import PLAN_VARIABLE, Lifeline, ServingPlan
+from antiphon.actors.processes.places import Places
 from antiphon.actors.processes.runtime_dir import RuntimeDir
+from antiphon.actors.processes.workers import Workers
 
 if TYPE_CHECKING:
     from antiphon.actors.processes.keeper import StageKeeper
@@ -42,9 +46,7 @@ if TYPE_CHECKING:
 SERVING_STOP_S = 5.0
 STAGES_STOP_S = 3.0
 REST_STOP_S = 2.0
-START_STAGE_S = 10.0
 BACKLOG = 1024
-SERVING, ADMIN = "serving process", "actor system"
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -66,23 +68,16 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     settings: dict[str, Any] = {}
     serve_argv: tuple[str, ...] = (sys.executable, "-m", "antiphon.web.serve")
     env: dict[str, str] = {}
-    """Added to the environment of the serving process."""
-
-
-class LaunchError(Exception):
-    """The server cannot run: `address_unavailable`, `actor_system_failed`, `not_on_loopback`,
-    `stage_keeper_failed`."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+    """Added to the environment of the serving processes."""
+    workers: int = 1
+    """How many serving processes."""
 
 
 def launch(plan: LaunchPlan) -> int:
     """Run the server until it is told to stop (0) or something ends that must not (1).
 
     Takes over the process: signal handlers, children, thespian. Call it once, from the main thread. Raises
-    LaunchError when the server cannot start; then nothing is left running.
+    LaunchError when the server cannot start, or cannot go on; then nothing is left running.
     """
     listening = bind(plan.host, plan.port)
     return Launcher(plan, listening).run()
@@ -113,14 +108,19 @@ class Launcher:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
                 signal.signal(number, self._on_signal)
+        self._listening = listening
+        os.register_at_fork(after_in_child=listening.close)
         self._lifeline = Lifeline()
         self._directory = RuntimeDir()
-        with listening:
-            self._serving = self._start_serving(listening)
+        self._places_fd = Places.make(plan.workers)
+        self._places = Places(self._places_fd, plan.workers)
+        self._workers = Workers(plan.workers, self._start_worker, self._worker_ended)
+        self._workers.begin()
 
     def run(self) -> int:
         """See `launch`."""
-        # Only now, beside the starting serving process: what these import takes a tenth of a second.
+        # Only now, beside the starting serving processes: what these import takes a tenth of a second.
+        from antiphon.actors.processes.actor_system import ActorSystemOnLoopback
         from antiphon.actors.processes.keeper import StageKeeper
 
         keeper: StageKeeper | None = None
@@ -134,22 +134,28 @@ class Launcher:
                 failed=lambda: self._fail("stage_keeper_failed", "the stages can no longer be kept running"),
             )
             keeper.start()
-            died = self._watch(system.admin_pid)
-            if ADMIN in died:
+            admin_died = self._watch(system.admin_pid)
+            if admin_died:
                 keeper = None  # it cannot end the stages in order, only wait for an answer; the lifeline will
         finally:
             self._stop(keeper)
         if self._failure is not None:
             raise self._failure
-        return 1 if died else 0
+        return 1 if admin_died else 0
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         os.eventfd_write(self._wake, 1)
 
-    def _start_serving(self, listening: socket.socket) -> subprocess.Popen[bytes]:
+    def _start_worker(self, number: int, pulse_fd: int, again: bool) -> subprocess.Popen[bytes]:
         plan = ServingPlan(
-            listen_fd=listening.fileno(),
+            listen_fd=self._listening.fileno(),
             lifeline_fd=self._lifeline.read_fd,
+            pulse_fd=pulse_fd,
+            places_fd=self._places_fd,
+            directory=str(self._directory.path),
+            worker=number,
+            workers=self._plan.workers,
+            again=again,
             stages={stage.name: str(self._directory.socket(stage.name)) for stage in self._plan.stages},
             settings=self._plan.settings,
         )
@@ -160,13 +166,17 @@ class Launcher:
             os.lseek(written, 0, os.SEEK_SET)
             return subprocess.Popen(
                 self._plan.serve_argv,
-                pass_fds=(plan.listen_fd, plan.lifeline_fd, written),
+                pass_fds=(*plan.descriptors, written),
                 env={**os.environ, **self._plan.env, PLAN_VARIABLE: str(written)},
                 # Ctrl-C in a terminal is for the launcher, which then ends the others in order.
                 process_group=0,
             )
         finally:
             os.close(written)
+
+    def _worker_ended(self, number: int, pid: int) -> None:
+        self._places.clear(number)
+        self._directory.control_socket(number, pid).unlink(missing_ok=True)
 
     def _stage_starts(self) -> list[StartStage]:
         from antiphon.actors.processes.stage_process import StartStage
@@ -182,28 +192,36 @@ class Launcher:
             for stage in self._plan.stages
         ]
 
-    def _watch(self, admin_pid: int) -> set[str]:
-        """Wait until told to stop (then nothing is returned) or until a process died that must not."""
+    def _watch(self, admin_pid: int) -> bool:
+        """Wait until told to stop; True: until the actor system died. Raises LaunchError when the serving
+        processes cannot be kept running."""
         import structlog
 
         log = structlog.get_logger()
+        stop, admin_died = object(), object()
         with selectors.DefaultSelector() as selector:
-            selector.register(self._wake, selectors.EVENT_READ)
-            for name, pid in ((SERVING, self._serving.pid), (ADMIN, admin_pid)):
-                selector.register(os.pidfd_open(pid), selectors.EVENT_READ, name)
-            ended = {key.data for key, _ in selector.select()}
-        if None in ended:
-            log.info("launcher.stopping")
-            return set()
-        for name in ended:
-            log.error("launcher.process_died", process=name)
-        return ended
+            selector.register(self._wake, selectors.EVENT_READ, stop)
+            selector.register(os.pidfd_open(admin_pid), selectors.EVENT_READ, admin_died)
+            self._workers.watch(selector)
+            while True:
+                ready = [key.data for key, _ in selector.select(self._workers.pause())]
+                if stop in ready:
+                    log.info("launcher.stopping")
+                    return False
+                if admin_died in ready:
+                    log.error("launcher.process_died", process="actor system")
+                    return True
+                for call in ready:
+                    call()
+                self._workers.look()
 
     def _check_loopback(self) -> None:
         """Called by the keeper when the stages were started: stop if thespian listens for other hosts."""
         ours = set(loopback.descendants(os.getpid()))
-        ours -= {self._serving.pid, *loopback.descendants(self._serving.pid)}
-        exposed = loopback.off_loopback({*ours, os.getpid()})
+        for pid in self._workers.pids:
+            ours -= {pid, *loopback.descendants(pid)}
+        found = loopback.off_loopback({*ours, os.getpid()})
+        exposed = [listener for listener in found if listener.port != self._plan.port]
         if exposed:
             self._fail("not_on_loopback", f"the actor system listens on {exposed[0].address}")
 
@@ -213,62 +231,15 @@ class Launcher:
         os.eventfd_write(self._wake, 1)
 
     def _stop(self, keeper: StageKeeper | None) -> None:
-        """Serving process, stages, actor system, and then whatever is left; bounded at each step."""
-        self._serving.terminate()
-        try:
-            self._serving.wait(SERVING_STOP_S)
-        except subprocess.TimeoutExpired:
-            self._serving.kill()
+        """Serving processes, stages, actor system, and then whatever is left; bounded at each step."""
+        self._listening.close()
+        self._workers.stop(SERVING_STOP_S)
         if keeper is not None:
             keeper.stop(STAGES_STOP_S)
         self._lifeline.release()
         _end_descendants(REST_STOP_S)
-        self._serving.wait()
+        self._workers.wait()
         self._directory.remove()
-
-
-class ActorSystemOnLoopback:
-    """thespian's TCP system on a private port, out of other hosts' reach. Fills keeper.StageSystem."""
-
-    def __init__(self, directory: Path) -> None:
-        # thespian asks for "this host's address" in places that the bind override does not reach.
-        os.environ["THESPIAN_BASE_IPADDR"] = "127.0.0.1"
-        os.environ["THESPLOG_FILE"] = str(directory / "thespian.log")
-        from thespian.actors import ActorSystem
-        from thespian.system.transport.IPBase import IPActorAddress
-
-        IPActorAddress.bindArgs = property(lambda address: (("127.0.0.1", address.sockname[1]),))
-        port = loopback.free_port()
-        self._system = ActorSystem(
-            "multiprocTCPBase", {"Admin Port": port}, logDefs=_QUIET, transientUnique=True
-        )
-        below = loopback.descendants(os.getpid())
-        admins = [found.pid for found in loopback.listeners(below) if found.port == port]
-        if not admins:  # somebody took the port between our look and thespian's, and it talks to them
-            raise LaunchError("actor_system_failed", f"port {port} belongs to another actor system")
-        self.admin_pid = admins[0]
-
-    def start_stage(self, start: StartStage) -> int | None:
-        from thespian.actors import ActorExitRequest, ActorSystemException
-
-        from antiphon.actors.processes.stage_actor import StageActor
-
-        try:
-            address = self._system.createActor(StageActor)
-            status = StageActor.status_of(self._system.ask(address, start, START_STAGE_S))
-            if status is None:  # late or deaf: it must not load its models beside the next one
-                self._system.tell(address, ActorExitRequest())
-                return None
-        except ActorSystemException:
-            return None
-        return int(status.pid)
-
-    def shut_down(self) -> None:
-        self._system.shutdown()
-
-
-_QUIET = {"version": 1, "disable_existing_loggers": False}
-"""Our processes log through structlog; what thespian says of itself is in THESPLOG_FILE."""
 
 
 def _adopt_orphans() -> None:

@@ -5,8 +5,8 @@ not, the kernel closes the pipe and each reader sees the end of it. Readers are
 
 * every process forked below the launcher: thespian's Admin and logger, which run none of our code, and the
   stages. A hook that runs in the forked child starts a thread that waits on the pipe;
-* the serving process, which is executed and not forked: it gets the pipe and its plan from the launcher, and
-  half a second to say goodbye.
+* the serving processes, which are executed and not forked: they get the pipe and their plan from the
+  launcher, and half a second to say goodbye.
 """
 
 from __future__ import annotations
@@ -34,9 +34,25 @@ class ServingPlan(Struct, frozen=True, kw_only=True):
 
     listen_fd: int
     lifeline_fd: int
+    pulse_fd: int
+    """To beat on (pulse.py)."""
+    places_fd: int
+    """The page of all sessions (places.py)."""
+    directory: str
+    """Where the control sockets of the serving processes are."""
+    worker: int
+    """Its number, from 0 on. One that takes another's place has the same."""
+    workers: int
+    """How many there are."""
+    again: bool
+    """Whether it takes another's place."""
     stages: dict[str, str]
     """Name of a stage -> path of its socket."""
     settings: dict[str, Any]
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return self.listen_fd, self.lifeline_fd, self.pulse_fd, self.places_fd
 
 
 class Lifeline:

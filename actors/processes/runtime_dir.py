@@ -35,9 +35,17 @@ class RuntimeDir:
     def socket(self, stage: str) -> Path:
         return self.path / f"{stage}.sock"
 
+    def control_socket(self, worker: int, pid: int) -> Path:
+        """Of a serving process, which makes it itself."""
+        return control_socket(self.path, worker, pid)
+
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
+
+
+def control_socket(directory: Path, worker: int, pid: int) -> Path:
+    return directory / f"serving-{worker}-{pid}.sock"
 
 
 def _parent() -> Path:

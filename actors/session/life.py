@@ -1,7 +1,8 @@
 """The life of a session: opened, closed or failed, and the stages that serve it.
 
 A session is open from SessionOpened until SessionClosed, SessionExpired or SessionFailed, and then nothing of
-it changes. A process that stops does not end it, unless its terms are that nobody may come back.
+it changes. A process that stops does not end it, unless its terms are that nobody may come back. One that
+hands it over to another process parks it, as taken over from whoever was connected.
 Ending it ends what is being generated first. A model stage that will not take the session in, or is lost for
 good, takes the session with it; without its voice detector the session goes on without server VAD.
 """
@@ -14,6 +15,7 @@ from antiphon.events.ids import SessionId
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import (
     ClientDetached,
+    ClientReplaced,
     ConfigRefused,
     Event,
     ResponseEnded,
@@ -34,6 +36,9 @@ from antiphon.events.vocabulary import (
 
 from .commands import CloseSession, OpenSession, OpenWriter, Park, RecordStage
 from .state import STAGE_LOST, Session
+
+HANDOVER = "handover"
+"""Why a session is parked that goes on in another process at once."""
 
 
 def open_writer(state: Session, command: OpenWriter, at: Moment) -> list[Event]:
@@ -66,8 +71,12 @@ def close_session(state: Session, command: CloseSession, at: Moment) -> list[Eve
 
 
 def park(state: Session, command: Park, at: Moment) -> list[Event]:
+    parked = SessionParked(reason=command.reason)
+    if command.reason == HANDOVER:
+        current = state.attached.current
+        return [ClientReplaced(attachment=current), parked] if current else [parked]
     if state.lease.terms.disconnect_grace_s > 0:
-        return [SessionParked(reason=command.reason)]
+        return [parked]
     return [SessionClosed(reason=command.reason)]
 
 

@@ -22,7 +22,7 @@ from ..envelope import BlobRef, Draft, Stored
 from ..errors import Corrupt, Fenced, Locked, LogError, NoSuchSession, NotALog, Sealed
 from ..ids import Seq, SessionId
 from ..store import Ack, CaughtUp, Deliver, Expect, Head, Holding, Lease, Level, Scope, SealedMark
-from . import reading
+from . import reading, record
 from .batch import Batch
 from .descriptors import Descriptors
 from .erasing import erase
@@ -30,6 +30,7 @@ from .files import Files, full_disk
 from .holdings import holdings
 from .lane import Lane, Stats
 from .layout import Layout, Life
+from .lock import is_held
 from .opening import open_writer
 from .portable import export_life, import_life
 from .sealing import Sealing
@@ -150,6 +151,14 @@ class SegmentLog:
     def holdings(self) -> Iterator[Holding]:
         """What lies on the disk, of every life; for those who decide what may stay."""
         return holdings(self._layout)
+
+    def holder(self, session: SessionId) -> int | None:
+        """The process that has the latest life open for writing at this moment; None: nobody has.
+
+        Whoever opens it just now is still called by the name of the last. Raises NoSuchSession.
+        """
+        life = self._find(session, None)
+        return record.read(life.record).pid if is_held(life) else None
 
     def seal(self, lease: Lease, reason: str) -> None:
         """A seal that goes through the writer thread is not waited for.

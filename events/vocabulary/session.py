@@ -172,8 +172,9 @@ class SessionExpired(Event, frozen=True, kw_only=True):
 
 
 class SessionParked(Event, frozen=True, kw_only=True):
-    """The process that served the session stopped. Whoever opens the log next goes on; nobody is connected
-    meanwhile, and the time that a client has to come back begins with the next writer."""
+    """The process that served the session stopped, or another asked for it (`handover`). Whoever opens the
+    log next goes on; nobody is connected meanwhile, and the time that a client has to come back begins with
+    the next writer."""
 
     reason: str
 

@@ -1,4 +1,7 @@
-"""A serving process in a few lines: answers every connection with its pid and its plan, as JSON."""
+"""A serving process in a few lines: answers every connection with its pid and its plan, as JSON.
+
+`serving_stub.py fails` ends at once instead.
+"""
 
 import json
 import os
@@ -9,6 +12,8 @@ import sys
 from antiphon.actors.processes.lifeline import end_with_launcher, serving_plan
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["fails"]:
+        sys.exit(7)
     plan = serving_plan()
     end_with_launcher(plan.lifeline_fd, lambda: None)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.actors.processes import loopback
+from antiphon.actors.processes.workers import MOST_FAILURES
 
 from .server_process import ServerProcess, eventually, is_alive, running_server
 
@@ -29,7 +31,7 @@ def server(port: int, tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 @pytest.mark.parametrize(
-    "killed", [("launcher",), ("serving",), ("launcher", "serving"), ("admin",), ("admin", "launcher")]
+    "killed", [("launcher",), ("launcher", "serving"), ("admin",), ("admin", "launcher")]
 )
 def test_whatever_is_killed_nothing_is_left_and_the_next_start_works(
     server: ServerProcess, killed: tuple[str, ...], port: int, tmp_path: Path
@@ -54,11 +56,51 @@ def test_told_to_stop_it_ends_in_order_and_leaves_nothing(
     assert not list(tmp_path.glob("antiphon-*"))
 
 
-@pytest.mark.parametrize("killed", ["serving", "admin"])
-def test_it_fails_when_a_process_dies_that_must_not(server: ServerProcess, killed: str) -> None:
-    os.kill(server.serving_pid if killed == "serving" else server.admin_pid, signal.SIGKILL)
+def test_it_fails_when_the_actor_system_dies(server: ServerProcess) -> None:
+    os.kill(server.admin_pid, signal.SIGKILL)
 
     assert server.launcher.wait(5) == 1
+
+
+def test_a_serving_process_that_dies_is_started_again_and_nobody_is_refused_meanwhile(
+    server: ServerProcess,
+) -> None:
+    stage, killed = server.stage_pid, server.serving_pid
+    os.kill(killed, signal.SIGKILL)
+
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        about = json.loads(connection.makefile().read())
+
+    assert about["pid"] != killed
+    assert server.stage_pid == stage
+    server.everything.append(about["pid"])
+    server.launcher.send_signal(signal.SIGTERM)
+    assert server.launcher.wait(5) == 0
+    assert server.all_gone()
+
+
+def test_a_server_whose_serving_process_fails_again_and_again_gives_up_and_says_so(
+    port: int, tmp_path: Path
+) -> None:
+    started = subprocess.run(
+        [
+            sys.executable,
+            str(Path(__file__).with_name("launch_server.py")),
+            str(port),
+            str(tmp_path),
+            "fails",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
+    )
+
+    assert started.returncode == 1
+    said = f"serving_failed: serving process 0 does not stay up: {MOST_FAILURES} failures"
+    assert f"{said}, and the last time it ended with status 7" in started.stderr
+    assert not list(tmp_path.glob("antiphon-*"))
 
 
 def test_no_process_listens_for_other_hosts(server: ServerProcess) -> None:
@@ -68,10 +110,10 @@ def test_no_process_listens_for_other_hosts(server: ServerProcess) -> None:
     assert loopback.off_loopback(server.everything) == []
 
 
-def test_only_the_serving_process_holds_the_servers_socket(server: ServerProcess, port: int) -> None:
+def test_no_actor_holds_the_servers_socket(server: ServerProcess, port: int) -> None:
     holders = {found.pid for found in loopback.listeners(server.everything) if found.port == port}
 
-    assert holders == {server.serving_pid}
+    assert holders == {server.launcher.pid, server.serving_pid}
 
 
 def test_a_stage_that_dies_is_started_again(server: ServerProcess) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.decide import decide
+from antiphon.actors.session.life import HANDOVER
 from antiphon.actors.session.timers import timers
 from antiphon.events.ids import ItemId
 from antiphon.events.vocabulary import (
@@ -273,6 +274,25 @@ def test_a_parked_session_waits_for_its_client_from_the_next_writer_on() -> None
 
 def test_a_session_that_cannot_be_come_back_to_ends_with_the_process() -> None:
     assert talk(Terms()).do(c.Park(reason="shutdown")) == [SessionClosed(reason="shutdown")]
+
+
+@pytest.mark.parametrize("terms", [TERMS, Terms()])
+def test_a_session_that_goes_to_another_process_is_taken_over_from_whoever_was_connected(
+    terms: Terms,
+) -> None:
+    session = talk(terms)
+    parked = SessionParked(reason=HANDOVER)
+    assert session.do(c.Park(reason=HANDOVER)) == [ClientReplaced(attachment=1), parked]
+    session.open_writer()
+    [resumed] = session.do(resume(after=64))
+    assert isinstance(resumed, ClientResumed)
+    assert session.state.attached.current == 2
+
+
+def test_of_a_session_that_nobody_is_connected_to_nobody_is_replaced() -> None:
+    session = talk()
+    session.do(lost())
+    assert session.do(c.Park(reason=HANDOVER)) == [SessionParked(reason=HANDOVER)]
 
 
 def test_whoever_was_connected_to_a_process_that_died_is_not_connected_to_the_next() -> None:

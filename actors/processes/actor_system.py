@@ -1,0 +1,56 @@
+"""thespian's TCP system, on a private port and out of other hosts' reach. Imported by the launcher only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from antiphon.actors.processes import loopback
+from antiphon.actors.processes.errors import LaunchError
+from antiphon.actors.processes.stage_process import StartStage
+
+START_STAGE_S = 10.0
+
+
+class ActorSystemOnLoopback:
+    """thespian's TCP system on a private port, out of other hosts' reach. Fills keeper.StageSystem."""
+
+    def __init__(self, directory: Path) -> None:
+        # thespian asks for "this host's address" in places that the bind override does not reach.
+        os.environ["THESPIAN_BASE_IPADDR"] = "127.0.0.1"
+        os.environ["THESPLOG_FILE"] = str(directory / "thespian.log")
+        from thespian.actors import ActorSystem
+        from thespian.system.transport.IPBase import IPActorAddress
+
+        IPActorAddress.bindArgs = property(lambda address: (("127.0.0.1", address.sockname[1]),))
+        port = loopback.free_port()
+        self._system = ActorSystem(
+            "multiprocTCPBase", {"Admin Port": port}, logDefs=_QUIET, transientUnique=True
+        )
+        below = loopback.descendants(os.getpid())
+        admins = [found.pid for found in loopback.listeners(below) if found.port == port]
+        if not admins:  # somebody took the port between our look and thespian's, and it talks to them
+            raise LaunchError("actor_system_failed", f"port {port} belongs to another actor system")
+        self.admin_pid = admins[0]
+
+    def start_stage(self, start: StartStage) -> int | None:
+        from thespian.actors import ActorExitRequest, ActorSystemException
+
+        from antiphon.actors.processes.stage_actor import StageActor
+
+        try:
+            address = self._system.createActor(StageActor)
+            status = StageActor.status_of(self._system.ask(address, start, START_STAGE_S))
+            if status is None:  # late or deaf: it must not load its models beside the next one
+                self._system.tell(address, ActorExitRequest())
+                return None
+        except ActorSystemException:
+            return None
+        return int(status.pid)
+
+    def shut_down(self) -> None:
+        self._system.shutdown()
+
+
+_QUIET = {"version": 1, "disable_existing_loggers": False}
+"""Our processes log through structlog; what thespian says of itself is in THESPLOG_FILE."""

@@ -1,0 +1,189 @@
+"""The serving processes as the launcher keeps them: started, felt for, and started again.
+
+* One that ends is started again: at once the first time, then after pauses that grow. Every SUCCESS_S for
+  which it answered make good for one failure; after MOST_FAILURES that nothing made good the server gives up.
+* One that does not show that it is alive (pulse.py) for HANGS_S is killed, and so is one that takes longer
+  than START_S to begin. A launcher that was itself kept from looking judges nobody.
+* All accept on one listening socket, which the launcher keeps open: who connects while a process is being
+  started waits for it, or is served by another.
+
+Everything here runs on the launcher's main thread.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable
+
+import structlog
+
+from antiphon.actors.processes.errors import LaunchError
+from antiphon.actors.processes.pulse import Pulse
+
+SUCCESS_S = 5.0
+MOST_FAILURES = 8
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+HANGS_S = 6.0
+START_S = 60.0
+LOOKS_EVERY_S = 1.0
+
+Start = Callable[[int, int, bool], "subprocess.Popen[bytes]"]
+"""Starts the process of that number, which beats on that descriptor; the third: it is not the first."""
+
+log = structlog.get_logger()
+
+
+class Worker:
+    """One serving process, and those that take its place."""
+
+    def __init__(self, number: int, start: Start, ended: Callable[[int, int], object]) -> None:
+        self.number = number
+        self._start, self._ended = start, ended
+        self.process: subprocess.Popen[bytes] | None = None
+        self._pulse: Pulse | None = None
+        self._began = 0.0
+        self._killed = False
+        self._failures, self._starts = 0.0, 0
+        self._watched_by: selectors.BaseSelector | None = None
+        self._pidfd = -1
+        self.due: float | None = None
+        """When it is to be started again; None while it runs."""
+
+    def begin(self) -> None:
+        """Start it. Raises OSError."""
+        pulse = Pulse()
+        try:
+            self.process = self._start(self.number, pulse.beating_fd, self._starts > 0)
+        except OSError:
+            pulse.close()
+            raise
+        finally:
+            pulse.handed_over()
+        self._pulse, self._began, self.due = pulse, time.monotonic(), None
+        self._killed = False
+        self._starts += 1
+        if self._watched_by is not None:
+            self.watch(self._watched_by)
+
+    def watch(self, selector: selectors.BaseSelector) -> None:
+        """Be told of its pulse and its end from now on."""
+        self._watched_by = selector
+        if self.process is not None and self._pulse is not None:
+            self._pidfd = os.pidfd_open(self.process.pid)
+            selector.register(self._pidfd, selectors.EVENT_READ, self._over)
+            selector.register(self._pulse.fd, selectors.EVENT_READ, self._felt)
+
+    def look(self, now: float, was_away: bool) -> None:
+        """Start it if that is due, kill it if it hangs."""
+        if self.due is not None and self.due <= now:
+            try:
+                self.begin()
+            except OSError as error:
+                self._failed(f"it could not be started: {error.strerror}", 0.0)
+        elif self.process is not None and self._pulse is not None and not self._killed:
+            last, most = (self._began, START_S) if self._pulse.last is None else (self._pulse.last, HANGS_S)
+            if was_away:
+                self._pulse.last = self._pulse.last and now
+            elif now - last > most:
+                log.error(
+                    "worker.hangs", worker=self.number, pid=self.process.pid, silent_s=round(now - last)
+                )
+                self._killed = True
+                self.process.kill()
+
+    def _felt(self) -> None:
+        if self._pulse is not None and not self._pulse.feel(time.monotonic()):
+            self._forget(self._pulse.fd)
+
+    def _forget(self, fd: int) -> None:
+        if self._watched_by is not None and fd in self._watched_by.get_map():
+            self._watched_by.unregister(fd)
+
+    def _over(self) -> None:
+        """It has ended. Raises LaunchError when there is no point in starting it again, like `look`."""
+        process, pulse = self.process, self._pulse
+        if process is None or pulse is None:
+            return
+        status = process.wait()
+        pulse.feel(time.monotonic())
+        for fd in (self._pidfd, pulse.fd):
+            self._forget(fd)
+        os.close(self._pidfd)
+        pulse.close()
+        self.process = self._pulse = None
+        self._ended(self.number, process.pid)
+        self._failed(f"it ended {ending(status)}", 0.0 if pulse.last is None else pulse.last - self._began)
+
+    def _failed(self, how: str, lived_s: float) -> None:
+        self._failures = max(self._failures - lived_s / SUCCESS_S, 0.0) + 1
+        if self._failures >= MOST_FAILURES:
+            told = (
+                f"serving process {self.number} does not stay up: {MOST_FAILURES} failures, and the last time"
+            )
+            raise LaunchError("serving_failed", f"{told} {how}")
+        again = self._failures >= 2
+        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self._failures - 2)) if again else 0.0
+        self.due = time.monotonic() + pause
+        log.error("worker.failed", worker=self.number, reason=how, restart_in_s=round(pause, 2))
+
+
+class Workers:
+    """All of them."""
+
+    def __init__(self, count: int, start: Start, ended: Callable[[int, int], object]) -> None:
+        """`ended` is told the number and the pid of each that has ended."""
+        self._all = [Worker(number, start, ended) for number in range(count)]
+        self._looked = time.monotonic()
+
+    def begin(self) -> None:
+        for worker in self._all:
+            worker.begin()
+
+    def watch(self, selector: selectors.BaseSelector) -> None:
+        """What is registered there is called when there is something; it may raise LaunchError."""
+        for worker in self._all:
+            worker.watch(selector)
+
+    @property
+    def pids(self) -> list[int]:
+        return [worker.process.pid for worker in self._all if worker.process is not None]
+
+    def pause(self) -> float:
+        """How long nothing needs to be looked after."""
+        now = time.monotonic()
+        dues = [max(worker.due - now, 0.0) for worker in self._all if worker.due is not None]
+        return min([LOOKS_EVERY_S, *dues])
+
+    def look(self) -> None:
+        """Start those that are due, kill those that hang."""
+        now = time.monotonic()
+        was_away, self._looked = now - self._looked > HANGS_S / 2, now
+        for worker in self._all:
+            worker.look(now, was_away)
+
+    def stop(self, within_s: float) -> None:
+        """Tell all to end, and kill those that take too long."""
+        running = [worker.process for worker in self._all if worker.process is not None]
+        for process in running:
+            process.terminate()
+        deadline = time.monotonic() + within_s
+        for process in running:
+            try:
+                process.wait(max(deadline - time.monotonic(), 0.0))
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+    def wait(self) -> None:
+        """Until none of them is left."""
+        for worker in self._all:
+            if worker.process is not None:
+                worker.process.wait()
+
+
+def ending(status: int) -> str:
+    """How a process ended, in words."""
+    return f"by signal {-status}" if status < 0 else f"with status {status}"
