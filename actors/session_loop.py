@@ -209,8 +209,11 @@ class SessionLoop:
     def resume(self, sink: Sink, command: commands.Resume) -> None:
         """Bind an attachment in the place of the one before. It is published to from ClientResumed on; what
         was before it reads in the log."""
+        code, told = self._why_over
+        if code == "session_closed" and (self.over or self._ledger.state.phase == "closed"):
+            code = "session_resume_expired"
         if self.over or self._ledger.state.phase == "closed":
-            sink.abort("session_resume_expired", "the session has ended")
+            sink.abort(code, told)
             return
         number = self._ledger.state.attached.count + 1
         self._sinks[number] = sink

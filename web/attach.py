@@ -120,6 +120,13 @@ class Attachment:
     def resumed(self, event: ClientResumed, view: Any) -> None:
         self._reply(self.dialect.replies.resumed(self._reply_id(), view, event, self.token))
 
+    def replaced(self, attachment: int) -> None:
+        if self.hosted is not None:
+            said = self.dialect.replies.replaced(self._reply_id(), self.hosted.id, attachment)
+            if said is not None:
+                self._reply(said)
+        self.outbox.close(1000, "session_replaced")
+
     def withheld(self, letters: Sequence[Letter]) -> None:
         self._sent.took_back(letters)
 

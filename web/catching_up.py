@@ -61,6 +61,9 @@ class Told(Protocol):
     def shown(self, stored: Stored) -> None:
         """The frames of an event are on their way."""
 
+    def replaced(self, attachment: int) -> None:
+        """Another has taken the connection's place before it had caught up: it has that number."""
+
     def withheld(self, letters: Sequence[Letter]) -> None:
         """They will not be sent."""
 
@@ -92,7 +95,7 @@ class CatchingUp:
                 self._epoch = event.next.epoch
                 self._told.withheld(self._told.outbox.take_back_audio())
             elif isinstance(event, ClientReplaced) and self._is_ours(event.attachment):
-                self._told.outbox.close(1000, "session_replaced")
+                self._told.replaced(event.attachment)
         self._head = batch[-1].stored.seq + 1
 
     def _is_ours(self, attachment: int) -> bool:

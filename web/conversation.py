@@ -77,6 +77,8 @@ class Conversation:
                 reason, code = reading.result()
             elif attachment.expelled:
                 reason = "expelled"
+            elif self._direct is not None and self._direct.stopping.is_set():
+                reason, code = "server", 1012
             for task in done - {reading}:
                 if (error := task.exception()) is not None:
                     log.error("conversation.failed", exc_info=error)
@@ -92,10 +94,18 @@ class Conversation:
         """What runs beside the reading, and ends the conversation when it ends."""
         yield write(self._socket, self._attachment.outbox)
         yield self._too_slow()
+        if self._direct is not None:
+            yield self._stopped(self._direct)
         if self._attachment.dialect.patience is not None:
             yield self._silent()
         elif self._keep_alive_s is not None:
             yield self._alive(self._keep_alive_s)
+
+    async def _stopped(self, beneath: direct.DirectWebSocket) -> None:
+        """Until the server stops, also while the client is told what it has missed and not listened to."""
+        await beneath.stopping.wait()
+        if self._reader is not None:
+            await asyncio.Event().wait()  # it hears of it, after whatever the client had sent before
 
     async def _read(self, first: str | None, store: Log) -> tuple[str, int | None]:
         """Until the client goes: why, and its close code."""

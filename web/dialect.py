@@ -81,6 +81,9 @@ class Replies(Protocol):
     def resumed(self, event_id: str, view: Any, event: ClientResumed, token: str) -> Any:
         """The client is back, and may come back next with `token`. `view` is as it was at its last frame."""
 
+    def replaced(self, event_id: str, session: SessionId, attachment: int) -> Any | None:
+        """Another connection has taken the place of this one, before it had caught up; None: nothing."""
+
     def resync(self, event_id: str, session: SessionId, reason: str) -> Any:
         """What the client has missed cannot be told: `journal_gap`, `journal_overflow`."""
 

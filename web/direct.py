@@ -16,6 +16,7 @@ longer than that (projections/slices.py), unless a model says more than two minu
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from asyncio import BaseTransport, TimerHandle
 from collections import deque
@@ -39,11 +40,6 @@ KERNEL_BYTES = 16 * 1024
 """What is asked of the kernel for what was sent. It holds up to two and a half times that."""
 TRANSPORT_BYTES = 8 * 1024
 """What the kernel does not take and the transport may hold, and a frame beyond it: then the outbox waits."""
-UNKNOWN_BYTES = 16 * 1024
-"""What is asked of the kernel to hold of what comes from a connection without a session. It holds twice that,
-and gives all of it at once."""
-KNOWN_BYTES = 100 * 1024
-"""The same of one that has a session."""
 CLOSE_S = 5.0
 """How long a peer may take for what is still to be sent when its connection is closed."""
 
@@ -68,13 +64,18 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
         self._unknown: int | None = 0
         """Bytes that came before the session was open; None: it is."""
         self._place: Place | None = None
+        self.stopping = asyncio.Event()
+        """Set when the server stops: also for who receives nothing at the moment."""
+
+    def shutdown(self) -> None:
+        self.stopping.set()
+        super().shutdown()
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         taken: socket.socket | None = transport.get_extra_info("socket")
         if taken is not None:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNKNOWN_BYTES)
         self.transport.set_write_buffer_limits(high=TRANSPORT_BYTES)
         self._watch = self.loop.call_later(CLOSE_S, self._end_for_good, False)
 
@@ -221,9 +222,6 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
         if self._place is not None:
             self._place.leave()
             self._place = None
-        taken: socket.socket | None = self.transport.get_extra_info("socket")
-        if taken is not None:
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, KNOWN_BYTES)
 
     def send_now(self, text: bytes) -> bool:
         """Send a text frame if the socket takes it; False: nothing was sent, send it through ASGI."""

@@ -43,7 +43,7 @@ class DuplexSession(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """PCM that may wait for the stage."""
     max_pending_turns_per_session: Count = 4
     """Items that may wait for an answer to end."""
-    max_pending_output_bytes_per_session: Count = 8 * 1024 * 1024
+    max_pending_output_bytes_per_session: Annotated[int, Meta(ge=64 * 1024)] = 8 * 1024 * 1024
     """Frames that may wait for a client that does not read. Then it is let go, and can come back."""
     server_vad_model_path: str = ""
     """Another file of the voice detector than the one that is installed; `model_path` of `[stage.vad]`."""

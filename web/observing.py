@@ -98,7 +98,8 @@ class Observer:
         try:
             after = frame_number(store.head(session).next_seq, 0) - 1 if given is None else given
             showing = Showing(self._dialect, self._dialect.projection.begin(0))
-            await self._follow(store, session, Retelling(store, session, showing, after, _introduces))
+            retelling = Retelling(store, session, showing, after, _introduces, silent=True)
+            await self._follow(store, session, retelling)
         except NoSuchSession:
             self.turn_away("session_not_found", f"there is no session {session}")
         except LogError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 from antiphon.actors.runtime import Published
 from antiphon.events.envelope import Stored
+from antiphon.events.errors import Erased
 from antiphon.events.ids import SessionId
 from antiphon.events.store import Log
 from antiphon.events.vocabulary import ResponseEnded
@@ -27,8 +28,12 @@ class Retelling:
         showing: Showing,
         after: int,
         anyway: Callable[[Stored], bool] = lambda stored: False,
+        *,
+        silent: bool = False,
     ) -> None:
-        """Frames up to number `after` are passed over, but for those of events to be told `anyway`."""
+        """Frames up to number `after` are passed over, but for those of events to be told `anyway`. `silent`:
+        audio that was erased is told without its sound."""
+        self._silent = silent
         self._store, self._session, self._showing = store, session, showing
         self._after, self._anyway = after, anyway
         self._known: deque[tuple[Any, Stored]] = deque()
@@ -75,4 +80,11 @@ class Retelling:
 
     def _published(self, stored: Stored) -> Published:
         blob = stored.blob
-        return Published(stored, None if blob is None else self._store.read_blob(self._session, blob))
+        if blob is None:
+            return Published(stored)
+        try:
+            return Published(stored, self._store.read_blob(self._session, blob))
+        except Erased:
+            if not self._silent:
+                raise
+            return Published(stored)

@@ -100,7 +100,8 @@ def record_stage(state: Session, command: RecordStage, at: Moment) -> list[Event
         case "released":
             return [StageReleased(stage=command.stage)]
         case "away":
-            return [StageAway(stage=command.stage, reason=command.message)]
+            held = command.stage in state.holding  # else it was away, or given up, before
+            return [StageAway(stage=command.stage, reason=command.message)] if held else []
         case "returned":
             away = any(stage == command.stage for stage, _ in state.away)
             return [StageReturned(stage=command.stage)] if away and state.phase == "open" else []

@@ -13,7 +13,7 @@ from antiphon.actors.session.state import Session
 from antiphon.events.ids import SessionId
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect
-from antiphon.events.vocabulary import SessionClosed, SessionFailed
+from antiphon.events.vocabulary import SessionClosed, SessionFailed, SessionParked
 from tests.actors.server_process import eventually, is_alive
 from tests.serving import free_port, running
 
@@ -59,7 +59,9 @@ async def test_a_server_killed_in_mid_response_leaves_no_trace_but_the_log(tmp_p
     assert len(said.split()) <= 4
 
 
-async def test_a_server_that_loses_its_launcher_says_goodbye_retryably(tmp_path: Path) -> None:
+async def test_a_server_that_loses_its_launcher_says_goodbye_retryably_and_parks_its_sessions(
+    tmp_path: Path,
+) -> None:
     with running(tmp_path / "data") as server:
         async with wire(server) as client:
             session = SessionId((await client.next("session.created"))["session"]["id"])
@@ -68,8 +70,13 @@ async def test_a_server_that_loses_its_launcher_says_goodbye_retryably(tmp_path:
             await client.socket.wait_closed()
             assert client.socket.close_code in (1001, 1012)
     store = SegmentLog(tmp_path / "data", deliver=lambda call: call())
-    events = {type(stored.event) for stored in store.read(session)}
-    assert not events & {SessionClosed, SessionFailed}  # its client may come back
+
+    def is_parked() -> bool:
+        events = {type(stored.event) for stored in store.read(session)}
+        assert not events & {SessionClosed, SessionFailed}
+        return SessionParked in events
+
+    eventually(is_parked, within_s=5, what="the session is parked")
 
 
 def fold(data: Path, session: SessionId) -> Session:

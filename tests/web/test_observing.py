@@ -12,6 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from antiphon.events.ids import SessionId
+from antiphon.events.store import Scope
 from antiphon.replay.verify import verify
 from antiphon.web.metrics import Metrics
 from antiphon.web.observing import Observer
@@ -93,6 +94,24 @@ async def test_a_session_that_is_over_can_be_observed_from_its_beginning(server:
     async with wire(server, observing(seat.session, "&duplex=1&after=0")) as observer:
         frames = await everything(observer)
     assert frames[1:] == seat.frames[1:]
+
+
+async def test_a_session_whose_audio_was_erased_is_told_without_its_sound(server: RunningServer) -> None:
+    async with wire(server, WAITS) as client:
+        seat = await take_seat(client)
+        await ask(client, "Count", "evt_1")
+        await answered(client)
+        await client.send({"type": "session.close"})
+        await client.until("session.closed")
+    session = SessionId(seat.session)
+    server.wait_until(lambda: log_of(server).head(session).sealed)
+    log_of(server).erase(session, Scope.AUDIO)
+    async with wire(server, observing(seat.session, "&duplex=1&after=0")) as observer:
+        frames = await everything(observer)
+    assert frames[-1]["type"] == "session.closed"
+    assert told(frames) == " ".join(COUNT) + " "
+    deltas = [frame["delta"] for frame in frames if frame["type"] == "response.output_audio.delta"]
+    assert set(deltas) == {""}
 
 
 @pytest.mark.parametrize(("more", "code"), [("", "session_not_found"), ("&after=soon", "invalid_value")])

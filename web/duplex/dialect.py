@@ -46,6 +46,9 @@ class DuplexReplies:
             last_accepted_client_event_id=event.last_client_event,
         )
 
+    def replaced(self, event_id: str, session: SessionId, attachment: int) -> f.SessionReplaced:
+        return f.SessionReplaced(event_id=event_id, session_id=session, attachment_generation=attachment)
+
     def resync(self, event_id: str, session: SessionId, reason: str) -> f.ResyncRequired:
         return f.ResyncRequired(event_id=event_id, session_id=session, reason=reason)  # type: ignore[arg-type]
 

@@ -92,6 +92,9 @@ class RealtimeReplies:
         }
         return entrust(f.SessionCreated(event_id=event_id, session=shown), token)
 
+    def replaced(self, event_id: str, session: SessionId, attachment: int) -> None:
+        """Clients know no frame for it."""
+
     def resync(self, event_id: str, session: SessionId, reason: str) -> f.Error:
         told = f"what was missed cannot be sent any more ({reason}): open a new session"
         return error(event_id, "session_resync_required", told)

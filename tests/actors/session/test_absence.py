@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from antiphon.actors.session import commands as c
 from antiphon.actors.session import effects as e
 from antiphon.actors.session.timers import timers
@@ -113,6 +111,14 @@ def test_a_detector_that_comes_back_hears_what_it_has_not_scored() -> None:
     assert kinds(talk.effects) == [e.OpenStage, e.HearAgain]
 
 
+def test_a_stage_that_was_given_up_is_not_waited_for_again() -> None:
+    talk = Talk()
+    talk.lose("voice")
+    assert talk.do(c.RecordStage(stage="voice", what="away", message="killed")) == []
+    assert talk.do(c.RecordStage(stage="voice", what="returned")) == []
+    assert talk.state.holding == {"model"}
+
+
 def test_a_new_writer_opens_a_stage_that_was_away() -> None:
     talk = asked()
     talk.do(AWAY)
@@ -122,12 +128,11 @@ def test_a_new_writer_opens_a_stage_that_was_away() -> None:
     assert "absence" not in timers(talk.state)
 
 
-@pytest.mark.parametrize("command", [AWAY, BACK])
-def test_after_the_end_a_stage_may_go_and_its_return_is_nothing(command: c.RecordStage) -> None:
+def test_after_the_end_a_stage_may_go_and_its_return_is_nothing() -> None:
     talk = Asked()
-    talk.do(AWAY)
     talk.do(c.CloseSession(reason="client"))
-    assert kinds(talk.do(command)) == ([StageAway] if command is AWAY else [])
+    assert kinds(talk.do(AWAY)) == [StageAway]
+    assert talk.do(BACK) == []
 
 
 # --- stages that do not take a session in -----------------------------------------------------------------
