@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from antiphon.actors.processes import loopback
@@ -10,6 +11,7 @@ from antiphon.actors.processes.errors import LaunchError
 from antiphon.actors.processes.stage_process import StartStage
 
 START_STAGE_S = 10.0
+FIND_ADMIN_S = 1.0
 
 
 class ActorSystemOnLoopback:
@@ -27,8 +29,7 @@ class ActorSystemOnLoopback:
         self._system = ActorSystem(
             "multiprocTCPBase", {"Admin Port": port}, logDefs=_QUIET, transientUnique=True
         )
-        below = loopback.descendants(os.getpid())
-        admins = [found.pid for found in loopback.listeners(below) if found.port == port]
+        admins = _listening_below(port)
         if not admins:  # somebody took the port between our look and thespian's, and it talks to them
             raise LaunchError("actor_system_failed", f"port {port} belongs to another actor system")
         self.admin_pid = admins[0]
@@ -54,3 +55,15 @@ class ActorSystemOnLoopback:
 
 _QUIET = {"version": 1, "disable_existing_loggers": False}
 """Our processes log through structlog; what thespian says of itself is in THESPLOG_FILE."""
+
+
+def _listening_below(port: int) -> list[int]:
+    """Our descendants that listen there. Looked for more than once: /proc cannot be read in one moment, and a
+    single look may miss what is there."""
+    deadline = time.monotonic() + FIND_ADMIN_S
+    while True:
+        below = loopback.descendants(os.getpid())
+        found = [listener.pid for listener in loopback.listeners(below) if listener.port == port]
+        if found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.01)

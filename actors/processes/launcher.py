@@ -103,6 +103,7 @@ class Launcher:
 
     def __init__(self, plan: LaunchPlan, listening: socket.socket) -> None:
         self._plan = plan
+        self._environment = {**os.environ, **plan.env}  # before thespian's settings are in it
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._failure: LaunchError | None = None
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -167,7 +168,7 @@ class Launcher:
             return subprocess.Popen(
                 self._plan.serve_argv,
                 pass_fds=(*plan.descriptors, written),
-                env={**os.environ, **self._plan.env, PLAN_VARIABLE: str(written)},
+                env={**self._environment, PLAN_VARIABLE: str(written)},
                 # Ctrl-C in a terminal is for the launcher, which then ends the others in order.
                 process_group=0,
             )

@@ -1,7 +1,8 @@
 """The serving processes as the launcher keeps them: started, felt for, and started again.
 
-* One that ends is started again: at once the first time, then after pauses that grow. Every SUCCESS_S for
-  which it answered make good for one failure; after MOST_FAILURES that nothing made good the server gives up.
+* One that ends is started again, at first without much of a pause, then after pauses that grow. Every
+  SUCCESS_S for which it answered make good for one failure; after MOST_FAILURES that nothing made good the
+  server gives up.
 * One that does not show that it is alive (pulse.py) for HANGS_S is killed, and so is one that takes longer
   than START_S to begin. A launcher that was itself kept from looking judges nobody.
 * All accept on one listening socket, which the launcher keeps open: who connects while a process is being
@@ -27,6 +28,8 @@ SUCCESS_S = 5.0
 MOST_FAILURES = 8
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
+OTHERS_FIRST_S = 0.5
+"""Where others serve, they take the clients of one that died before its start takes their core."""
 HANGS_S = 6.0
 START_S = 60.0
 LOOKS_EVERY_S = 1.0
@@ -40,8 +43,10 @@ log = structlog.get_logger()
 class Worker:
     """One serving process, and those that take its place."""
 
-    def __init__(self, number: int, start: Start, ended: Callable[[int, int], object]) -> None:
-        self.number = number
+    def __init__(
+        self, number: int, start: Start, ended: Callable[[int, int], object], first_pause_s: float
+    ) -> None:
+        self.number, self._first_pause_s = number, first_pause_s
         self._start, self._ended = start, ended
         self.process: subprocess.Popen[bytes] | None = None
         self._pulse: Pulse | None = None
@@ -125,8 +130,9 @@ class Worker:
                 f"serving process {self.number} does not stay up: {MOST_FAILURES} failures, and the last time"
             )
             raise LaunchError("serving_failed", f"{told} {how}")
-        again = self._failures >= 2
-        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self._failures - 2)) if again else 0.0
+        pause = self._first_pause_s
+        if self._failures >= 2:
+            pause = max(pause, min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self._failures - 2)))
         self.due = time.monotonic() + pause
         log.error("worker.failed", worker=self.number, reason=how, restart_in_s=round(pause, 2))
 
@@ -136,7 +142,8 @@ class Workers:
 
     def __init__(self, count: int, start: Start, ended: Callable[[int, int], object]) -> None:
         """`ended` is told the number and the pid of each that has ended."""
-        self._all = [Worker(number, start, ended) for number in range(count)]
+        first_pause_s = 0.0 if count == 1 else OTHERS_FIRST_S
+        self._all = [Worker(number, start, ended, first_pause_s) for number in range(count)]
         self._looked = time.monotonic()
 
     def begin(self) -> None:

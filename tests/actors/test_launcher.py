@@ -67,6 +67,7 @@ def test_a_serving_process_that_dies_is_started_again_and_nobody_is_refused_mean
 ) -> None:
     stage, killed = server.stage_pid, server.serving_pid
     os.kill(killed, signal.SIGKILL)
+    eventually(lambda: not is_alive(killed), within_s=2, what="the serving process is dead")
 
     with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
         about = json.loads(connection.makefile().read())
