@@ -13,7 +13,7 @@ STEP = 50
 
 
 class Pace:
-    """One connection's: the generic cell rate algorithm. Times are seconds of a clock that never goes back."""
+    """One connection's: the generic cell rate algorithm, on a clock in seconds that never goes back."""
 
     __slots__ = ("_left", "_paid_until")
 
