@@ -8,8 +8,10 @@ frames are worked on meanwhile. Looked at every STEP frames, so that each costs 
 from __future__ import annotations
 
 BURST = 2_000
-RATE = 500
+RATE = 300
 STEP = 50
+SHORTEST_S = 0.001
+"""A pause that is shorter is none."""
 
 
 class Pace:
@@ -30,4 +32,5 @@ class Pace:
         """For how long to read no more."""
         self._left = STEP
         self._paid_until = max(self._paid_until, now) + STEP / RATE
-        return max(self._paid_until - now - BURST / RATE, 0.0)
+        ahead = self._paid_until - now - BURST / RATE
+        return ahead if ahead > SHORTEST_S else 0.0
