@@ -12,6 +12,7 @@ from .attach import Attachment
 from .direct import DirectWebSocket
 from .intake import INLINE, Intake
 from .metrics import Metrics
+from .pace import Pace
 from .realtime.undecodable import Undecodable
 from .wishes import AskItem, Beat, Decoder, Wish, counted
 
@@ -28,6 +29,7 @@ class Reader:
         drops = attachment.dialect.drops_when_full
         self._intake = Intake(decoder, self._ask, self._note, self._give_up, drops=drops)
         self._waiting = self._intake.places
+        self._pace = Pace()
         self._unreadable: list[float] = []
         self._direct: DirectWebSocket | None = None
         self._holding: asyncio.Task[None] | None = None
@@ -86,12 +88,14 @@ class Reader:
 
     def _take_direct(self, text: str) -> None:
         self.take(text)
+        pause_s = self._pace.pause(time.monotonic()) if self._pace.passed() else 0.0
         behind = self._hosted.behind or (self._waiting and self._intake.is_full)
-        if behind and self._direct is not None and self._holding is None:
+        if (behind or pause_s) and self._direct is not None and self._holding is None:
             self._direct.hold()
-            self._holding = asyncio.create_task(self._go_on_later(self._direct))
+            self._holding = asyncio.create_task(self._go_on_later(self._direct, pause_s))
 
-    async def _go_on_later(self, direct: DirectWebSocket) -> None:
+    async def _go_on_later(self, direct: DirectWebSocket, pause_s: float) -> None:
+        await asyncio.sleep(pause_s)
         await self.caught_up()
         self._holding = None
         direct.go_on()

@@ -47,7 +47,7 @@ async def raw(
 
 
 async def test_a_burst_of_small_frames_keeps_nobody_else_waiting(echo_server: RunningServer) -> None:
-    burst = 5_000
+    burst = 3_000
     async with raw(echo_server.port) as (reader, writer), wire(echo_server) as other:
         await other.next("session.created")
         writer.write(UPGRADE.encode() + b"\r\n")
