@@ -41,7 +41,7 @@ from bench.server import Server
 HANDOVER_P95_MS, KILL_P95_S = 400.0, 1.0
 RETRY_S = 0.1
 MOST_WAIT_S = 30.0
-MADE_GOOD_S = 6.0
+MADE_GOOD_S = 3.0
 """How long processes must serve between two kills, so that the server does not give up."""
 _AUDIO = base64.b64encode(random.Random(0).randbytes(PIECE_BYTES)).decode()
 

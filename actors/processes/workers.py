@@ -24,7 +24,7 @@ import structlog
 from antiphon.actors.processes.errors import LaunchError
 from antiphon.actors.processes.pulse import Pulse
 
-SUCCESS_S = 5.0
+SUCCESS_S = 2.0
 MOST_FAILURES = 8
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0

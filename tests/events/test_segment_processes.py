@@ -106,8 +106,10 @@ def test_children_of_a_killed_writer_do_not_hold_its_lock(
     (grandchild,) = (int(word) for word in said if word.isdigit())
     with pytest.raises(Locked, match=f"the holder .pid {holder.pid}."):
         log.open(S, expect=Expect.RESUME, owner="the test")
+    assert log.holder(S) == holder.pid
     holder.kill()
     holder.wait()
+    assert log.holder(S) is None
     os.kill(grandchild, 0)  # it lives on
     lease, head = log.open(S, expect=Expect.RESUME, owner="the test")
     assert head.next_seq == 1

@@ -18,6 +18,7 @@ from antiphon.events.vocabulary import (
     ClientReplaced,
     InputAppended,
     ItemAdded,
+    SessionExpired,
     SessionParked,
     StageOpened,
     WriterOpened,
@@ -301,3 +302,26 @@ async def _limits(tmp_path: Path) -> None:
             async with at(server, first) as fourth:
                 await end(fourth, await take_seat(fourth))
             await end(two, seats[1])
+
+
+def test_a_session_of_a_killed_process_that_nobody_comes_back_to_is_ended_once(tmp_path: Path) -> None:
+    asyncio.run(_abandoned(tmp_path))
+
+
+async def _abandoned(tmp_path: Path) -> None:
+    config = str(settings(tmp_path, "disconnect_grace_s = 0.2\nreaper_interval_s = 0.1"))
+    with running(tmp_path / "data", "--config", config, "--workers", "2", stage="scripted") as server:
+        server.wait_until(lambda: has_both(server), 30)
+        killed = server.serving_pids[1]
+        async with at(server, killed) as client:
+            seat = await take_seat(client)
+            os.kill(killed, signal.SIGKILL)
+        server.wait_until(lambda: log_of(server).head(SessionId(seat.session)).sealed, 20)
+        server.wait_until(lambda: has_both(server), 30)
+        reaped = [one for one in server.get("/metrics").text.splitlines() if "sessions_reaped_total{" in one]
+        assert reaped == [
+            'antiphon_sessions_reaped_total{worker="0"} 1.0',
+            'antiphon_sessions_reaped_total{worker="1"} 0.0',
+        ]
+    happened = events(server, seat.session)
+    assert [one.reason for one in happened if isinstance(one, SessionExpired)] == ["disconnect_grace_expired"]
