@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--tls-key", metavar="FILE", help="The certificate's private key, a PEM file without a passphrase."
 )
-@click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the cascade's place.")
+@click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the language model's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
 def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
     """Serve conversations. The page to talk through is at http://HOST:PORT/.

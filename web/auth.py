@@ -84,7 +84,7 @@ def _known(given: str | None, keys: Sequence[bytes]) -> str:
     digest = hashlib.sha256(given.encode()).digest()
     matches = [hmac.compare_digest(digest, known) for known in keys]  # all, in constant time
     if not any(matches):
-        raise Denied(401, "invalid_api_key", "the API key is not known here")
+        raise Denied(401, "invalid_api_key", "the API key is not known here, or opens something else")
     return digest.hex()[:32]
 
 

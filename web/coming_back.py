@@ -21,13 +21,13 @@ LONGEST = 256
 
 def asked_in(query: Mapping[str, str]) -> Return | None:
     """The return that a URL asks for, if it does. Raises Undecodable `invalid_session_resume`."""
-    if "resume_token" not in query:
+    if "resume_token" not in query and "session_id" not in query:
         return None
     try:
         after: object = number_in(query.get("after"))
     except ValueError:
         after = query["after"]
-    return asked_by(query.get("session_id"), query["resume_token"], after, None, named="after")
+    return asked_by(query.get("session_id"), query.get("resume_token"), after, None, named="after")
 
 
 def number_in(given: str | None) -> int | None:

@@ -101,7 +101,7 @@ class Observer:
             retelling = Retelling(store, session, showing, after, _introduces, silent=True)
             await self._follow(store, session, retelling)
         except NoSuchSession:
-            self.turn_away("session_not_found", f"there is no session {session}")
+            self.turn_away("session_not_found", f"there is no session {session!r}: session_id names one")
         except LogError as error:
             log.warning("observer.log_unreadable", session=session, code=error.code)
             self.turn_away(error.code, "the session's log cannot be read")

@@ -82,10 +82,10 @@ def _rows(store: SegmentLog) -> Iterator[dict[str, Any]]:
 
 
 def _ending(stored: Stored) -> str | None:
-    from antiphon.events.vocabulary import SessionClosed, SessionFailed
+    from antiphon.events.vocabulary import SessionClosed, SessionExpired, SessionFailed
 
     match stored.event:
-        case SessionClosed(reason=reason):
+        case SessionClosed(reason=reason) | SessionExpired(reason=reason):
             return reason
         case SessionFailed(code=code):
             return code

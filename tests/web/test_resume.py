@@ -340,6 +340,16 @@ async def test_a_plain_client_resumes_by_its_url(server: RunningServer) -> None:
     assert session["attachment_generation"] == 1
 
 
+@pytest.mark.parametrize(
+    "query", ["?session_id=sess_1", "?resume_token=secret", "?session_id=&resume_token="]
+)
+async def test_a_url_that_names_half_of_a_session_opens_none(server: RunningServer, query: str) -> None:
+    async with wire(server, query) as client:
+        assert (await client.next())["error"]["code"] == "invalid_session_resume"
+        with pytest.raises(ConnectionClosed):
+            await client.next()
+
+
 async def test_a_session_can_be_resumed_in_another_dialect(server: RunningServer) -> None:
     async with wire(server, WAITS) as client:
         seat = await take_seat(client)
