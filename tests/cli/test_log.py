@@ -10,8 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from antiphon.cli.main import main
+from antiphon.events.vocabulary import SessionExpired
 from tests.serving import RunningServer
 from tests.web.wire import wire
+
+from .logs import one_call
 
 
 def run(*arguments: str | Path) -> Result:
@@ -111,3 +114,10 @@ def test_a_folder_that_cannot_be_a_store_is_said_in_a_sentence(tmp_path: Path, s
         assert said.exit_code == 1
         assert isinstance(said.exception, SystemExit)
         assert "STORE" in said.output
+
+
+def test_a_session_that_expired_is_listed_as_that(tmp_path: Path) -> None:
+    call = one_call(tmp_path, sealed=False)
+    call.say(40_000, SessionExpired(reason="disconnect_grace_expired"))
+    row = json.loads(run("ls", "--data", tmp_path, "--json").stdout)
+    assert row["ended"] == "disconnect_grace_expired"
