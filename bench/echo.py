@@ -35,9 +35,10 @@ from bench.processes import busy_ns, cpu_ns, serving_process, tree
 from bench.server import free_port, serving
 
 GATE_SESSIONS = 80
-MOST_RATIO, GATE_RATIO = 4.0, 6.5
+MOST_RATIO, GATE_RATIO, GATE_US = 4.0, 6.5, 350.0
 MOST_LAG_MS, GATE_LAG_MS = 20.0, 50.0
-"""What is aimed at, and beyond what the gate closes: the floor alone moves by a quarter between runs."""
+"""What is aimed at, and beyond what the gate closes. The floor has been 36 to 65 us on one machine while ours
+stayed the same, so a frame costs too much when it does by the ratio and in microseconds."""
 HELD_P99_MS, HELD_BACK = 20.0, 0.995
 
 
@@ -98,7 +99,7 @@ def main(ramp: str, rounds: int, seconds: float, gate: bool, json_path: Path | N
     click.echo()
     show(figures)
     write_json(json_path, machine=on, figures=figures, steps=steps)
-    if gate and not _passes(figures):
+    if gate and not _passes(figures, steps):
         sys.exit(1)
 
 
@@ -247,11 +248,12 @@ def _row(steps: Sequence[Step], server: str, size: int) -> list[str]:
     ]
 
 
-def _passes(figures: Sequence[Figure]) -> bool:
-    """Whether the ratio and the lag, the first two, are within the gate's bounds."""
-    bounds = (GATE_RATIO, GATE_LAG_MS)
-    measured = [figure.value for figure in figures[: len(bounds)]]
-    return all(value is not None and value <= most for value, most in zip(measured, bounds, strict=True))
+def _passes(figures: Sequence[Figure], steps: Sequence[Step]) -> bool:
+    """Whether the ratio and the lag, the first two, are within the gate's bounds, or the cost is for one."""
+    ratio, lag_ms = (figure.value for figure in figures[:2])
+    ours_us = statistics.median(step.us_per_frame for step in _of(steps, "antiphon", GATE_SESSIONS))
+    cheap = ours_us <= GATE_US or (ratio is not None and ratio <= GATE_RATIO)
+    return cheap and lag_ms is not None and lag_ms <= GATE_LAG_MS
 
 
 def summary(steps: Sequence[Step], lag_ms: float | None) -> list[Figure]:

@@ -39,6 +39,8 @@ MESSAGE = "the model's process has ended and is being started again"
 
 def due_ns(state: Session) -> int | None:
     """When a stage that is away will have been for too long."""
+    if not state.away:
+        return None
     return min((since + AWAY_S * SECOND_NS for _, since in state.away), default=None)
 
 

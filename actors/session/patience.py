@@ -34,7 +34,7 @@ CODE = "stage_timeout"
 def due_ns(state: Session) -> int | None:
     """When the stage that has been silent for longest is overdue."""
     dues = [since + OPEN_S * SECOND_NS for _, since in state.opening]
-    if any(stage == "model" for stage, _ in state.away):
+    if state.away and any(stage == "model" for stage, _ in state.away):
         return min(dues, default=None)
     dues += [r.asked_mono_ns + RECOGNISE_S * SECOND_NS for r in state.input.recognitions if r.text is None]
     active, flight = state.turns.active, state.units.flight
