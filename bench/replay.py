@@ -103,7 +103,7 @@ class Call:
         yield WriterOpened(writer_epoch=1, code="bench", boot="bench"), None
         yield (
             SessionOpened(
-                session=SESSION, incarnation=0, mode="realtime", abilities=abilities, config=Config()
+                session=SESSION, incarnation=0, mode="duplex", abilities=abilities, config=Config()
             ),
             None,
         )

@@ -11,6 +11,7 @@ LogError
   OutcomeUnknown    the batch may or may not be stored: reopen and read
   Corrupt           bytes in the middle of the log are not what was written
   UnknownCritical   the log holds a critical event this code does not know: inspect, do not resume
+  UnknownMode       the log is of a kind of session that this code does not know
   NotALog           the file is not ours, or of a newer format
   Erased            the payload was erased
   LifeExists        that incarnation of the session is stored already, or was erased
@@ -106,6 +107,15 @@ class UnknownCritical(LogError):
     def __init__(self, type_: str, version: int, *, seq: int) -> None:
         super().__init__(f"seq {seq}: critical event {type_} version {version} is not known here")
         self.type, self.version, self.seq = type_, version, Seq(seq)
+
+
+class UnknownMode(LogError):
+    code = "unknown_mode"
+    hint = "use the version of antiphon that wrote this log, or a later one"
+
+    def __init__(self, session: SessionId, mode: str) -> None:
+        super().__init__(f"session {session}: mode {mode!r} is not known here")
+        self.session, self.mode = session, mode
 
 
 class NotALog(LogError):

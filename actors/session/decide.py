@@ -6,19 +6,20 @@
     3. A fact may have consequences: the rule of its type, which sees the state after it. Consequences stand
        right behind their fact and name it as their cause. Some facts need another to stand before them.
        When all is settled, a stage that takes one thing at a time is given the next.
-    4. Time, ids, model output and probabilities come in as data: the same log always gives the same state.
+    4. What differs between modes are entries laid over the tables below (mode.py).
+    5. Time, ids, model output and probabilities come in as data: the same log always gives the same state.
 
 Tables below; the rules themselves stand in the module of their idea.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from antiphon.actors.modes import MODES
 from antiphon.events.envelope import Draft
 from antiphon.events.ids import Operation, Seq
 from antiphon.events.units import Moment
@@ -70,12 +71,9 @@ from . import (
     words,
 )
 from .evolve import evolve
+from .mode import Case, Happened, Mode, Rule, laid_over
 from .refusals import Refused, SessionOver
 from .state import Session
-
-Happened: TypeAlias = Sequence[Event | Draft]
-Case = Callable[[Session, Any, Moment], Happened]  # each takes the command of its key
-Rule = Callable[[Session, Any, Moment], Happened]  # each takes the event of its key
 
 
 def _append(state: Session, command: commands.AppendAudio, at: Moment) -> Happened:
@@ -180,6 +178,27 @@ BEFORE: dict[type[Event], Rule] = {
     SessionFailed: life.end_response,
 }
 
+
+class _Tables(Struct, frozen=True):
+    """What a session goes by."""
+
+    cases: Mapping[type[commands.Command], Case]
+    rules: Mapping[type[Event], Rule]
+    before: Mapping[type[Event], Rule]
+    effects: Mapping[type[Event], effects.Derive]
+
+
+def _of(mode: Mode) -> _Tables:
+    return _Tables(
+        laid_over(CASES, mode.cases),
+        laid_over(RULES, mode.rules),
+        laid_over(BEFORE, mode.before),
+        laid_over(effects.EFFECTS, mode.effects),
+    )
+
+
+_TABLES_OF = {name: _of(mode) for name, mode in MODES.items()}
+
 AFTER_THE_END = (commands.OpenWriter, commands.Detach, commands.ReportSent, commands.RecordStage)
 SILENT_AFTER_THE_END = (
     commands.StageWord,
@@ -224,7 +243,7 @@ def decide(state: Session, command: commands.Command, at: Moment, by: int = 0) -
             return Decision((), state)
         raise SessionOver("the session has ended")
     at = _not_before(state, at, command.boot if isinstance(command, commands.OpenWriter) else state.boot)
-    happened = CASES[type(command)](state, command, at)
+    happened = _TABLES_OF[state.mode].cases[type(command)](state, command, at)
     accepted = attachment.taken_in(state, command, by) if by else None
     if accepted is not None:
         happened = [accepted, *happened]
@@ -263,7 +282,7 @@ def settle(state: Session, happened: Happened, at: Moment) -> Decision:
             waiting.extend((one, Seq(state.seq - 1)) for one in due)
         one, cause = waiting.pop()
         event = one.event if isinstance(one, Draft) else one
-        before = BEFORE.get(type(event))
+        before = _TABLES_OF[state.mode].before.get(type(event))
         preceding = () if before is None else before(state, event, at)
         if preceding:
             waiting.append((one, cause))
@@ -273,8 +292,11 @@ def settle(state: Session, happened: Happened, at: Moment) -> Decision:
         blob = one.blob if isinstance(one, Draft) else None
         drafts.append(Draft(event, at, blob, cause))
         state = evolve(state, event, at)
-        asked.extend(effects.effects(state, event, seq))
-        rule = RULES.get(type(event))
+        tables = _TABLES_OF[state.mode]
+        derive = tables.effects.get(type(event))
+        if derive is not None:
+            asked.extend(derive(state, event, Operation(seq)))
+        rule = tables.rules.get(type(event))
         if rule is not None:
             waiting.extend((later, seq) for later in reversed(rule(state, event, at)))
     return Decision(tuple(drafts), state, tuple(asked))
@@ -283,9 +305,9 @@ def settle(state: Session, happened: Happened, at: Moment) -> Decision:
 def _settle_alone(state: Session, one: Event | Draft, at: Moment) -> Decision | None:
     """What `settle` does, in a third of the time, for a fact to which no rule applies: all audio."""
     event, blob = (one.event, one.blob) if isinstance(one, Draft) else (one, None)
-    kind = type(event)
-    if kind in RULES or kind in BEFORE:
+    kind, tables = type(event), _TABLES_OF[state.mode]
+    if kind in tables.rules or kind in tables.before:
         return None
-    after, derive = evolve(state, event, at), effects.EFFECTS.get(kind)
+    after, derive = evolve(state, event, at), tables.effects.get(kind)
     asked = () if derive is None else tuple(derive(after, event, Operation(state.seq)))
     return Decision((Draft(event, at, blob),), after, asked)

@@ -225,12 +225,6 @@ EFFECTS: dict[type[Event], Derive] = {
 }
 
 
-def effects(state: Session, event: Event, seq: int) -> list[Effect]:
-    """What must be done because `event`, at `seq`, is in the log; `state` is the state after it."""
-    derive = EFFECTS.get(type(event))
-    return [] if derive is None else derive(state, event, Operation(seq))
-
-
 def _ask_again(state: Session, stage: str) -> list[Effect]:
     """What is outstanding at one stage; all that names none is the model's."""
     return [effect for effect in outstanding(state) if getattr(effect, "stage", "model") == stage]

@@ -1,16 +1,18 @@
 """evolve(state, event): the table of folds. What each event means stands in the module of its idea.
 
 Unknown ancillary events move only the sequence number. The folds of one event run in the order given; every
-fold of an event sees the seq the event itself has.
+fold of an event sees the seq the event itself has. Those of the session's mode run last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from antiphon.actors.modes import MODES
 from antiphon.events.envelope import Stored
+from antiphon.events.errors import UnknownMode
 from antiphon.events.ids import Seq
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import (
@@ -86,9 +88,8 @@ from . import (
     units,
     voice,
 )
+from .mode import Fold, Mode
 from .state import Session
-
-Fold = Callable[[Session, Event, Moment], Session]
 
 FOLDS: dict[type[Event], tuple[Fold, ...]] = {
     SessionOpened: (life.fold, fence.fold, attachment.fold, lease.fold, absence.fold_opening),
@@ -166,9 +167,28 @@ FOLDS: dict[type[Event], tuple[Fold, ...]] = {
 }
 
 
+def _enter(state: Session, event: Event, at: Moment) -> Session:
+    """What the mode makes of the opening itself. Raises UnknownMode."""
+    mode = MODES.get(state.mode)
+    if mode is None:
+        raise UnknownMode(state.id, state.mode)
+    for fold in mode.folds.get(SessionOpened, ()):
+        state = fold(state, event, at)
+    return state
+
+
+def _with_those_of(mode: Mode) -> Mapping[type[Event], tuple[Fold, ...]]:
+    """The core's and then the mode's; at the opening it is known only then which mode that is."""
+    added = {kind: (*FOLDS.get(kind, ()), *folds) for kind, folds in mode.folds.items()}
+    return {**FOLDS, **added, SessionOpened: (*FOLDS[SessionOpened], _enter)}
+
+
+_FOLDS_OF = {name: _with_those_of(mode) for name, mode in MODES.items()}
+
+
 def evolve(state: Session, event: Event, at: Moment) -> Session:
     """The state after `event`, which stands at `state.seq`."""
-    for fold in FOLDS.get(type(event), ()):
+    for fold in _FOLDS_OF[state.mode].get(type(event), ()):
         state = fold(state, event, at)
     return replace(state, seq=Seq(state.seq + 1), at=at)
 

@@ -40,6 +40,9 @@ from .state import STAGE_LOST, Session
 HANDOVER = "handover"
 """Why a session is parked that goes on in another process at once."""
 
+FORMERLY = {"realtime": "duplex"}
+"""What logs of earlier versions call a mode."""
+
 
 def open_writer(state: Session, command: OpenWriter, at: Moment) -> list[Event]:
     opened = WriterOpened(
@@ -141,10 +144,10 @@ def without_stage(state: Session, event: StageRefused | StageLost, at: Moment) -
 
 def fold(state: Session, event: Event, at: Moment) -> Session:
     match event:
-        case SessionOpened(incarnation=incarnation, abilities=abilities, config=config):
+        case SessionOpened(incarnation=incarnation, abilities=abilities, config=config, mode=mode):
             holding = frozenset({"model", "voice"} if abilities.detects_voice else {"model"})
             opened = replace(state, incarnation=incarnation, phase="open", holding=holding)
-            return replace(opened, abilities=abilities, config=config)
+            return replace(opened, abilities=abilities, config=config, mode=FORMERLY.get(mode, mode))
         case SessionClosed() | SessionExpired() | SessionFailed():
             return replace(state, phase="closed")
         case WriterOpened(writer_epoch=epoch, boot=boot):

@@ -274,11 +274,17 @@ class Refusals(Struct, frozen=True, gc=False):
     count: int = 0
 
 
+class Slice(Struct, frozen=True, gc=False):
+    """What a mode remembers of its own, in a Struct of its own."""
+
+
 class Session(Struct, frozen=True, gc=False):
     """Everything the server knows of a session."""
 
     id: SessionId
     incarnation: int = 0
+    mode: str = "duplex"
+    """Which tables it goes by (mode.py)."""
     phase: Phase = "new"
     seq: Seq = Seq(0)
     """The seq the next event will get."""
@@ -311,6 +317,8 @@ class Session(Struct, frozen=True, gc=False):
     holding: frozenset[str] = frozenset()
     """The stages that have the session and have not let it go."""
     refusals: Refusals = Refusals()
+    own: Slice | None = None
+    """The slice of the session's mode, where that has one."""
 
     def new_id(self, kind: str, k: int = 0) -> str:
         """An id for the k-th thing that the next event names."""

@@ -6,14 +6,26 @@ because its case asks the state again.
 
 from __future__ import annotations
 
+from antiphon.actors.modes import MODES
 from antiphon.events.units import Moment
-from antiphon.events.vocabulary import Event
 
 from . import absence, continuation, lease, patience
 from .commands import FireTimer, TimerName
+from .mode import Happened, Timer, laid_over
 from .playback import estimate_played_out, playout_due_ns
 from .state import Session
 from .voice import silence_due_ns, stop_late
+
+TIMERS: dict[TimerName, Timer] = {
+    "silence": Timer(silence_due_ns, stop_late),
+    "playout": Timer(playout_due_ns, estimate_played_out),
+    "stage": Timer(patience.due_ns, patience.go_on),
+    "continuation": Timer(continuation.due_ns, continuation.go_on),
+    "lease": Timer(lease.due_ns, lease.end),
+    "absence": Timer(absence.due_ns, absence.give_up),
+}
+
+_TIMERS_OF = {name: laid_over(TIMERS, mode.timers) for name, mode in MODES.items()}
 
 
 def timers(state: Session) -> dict[TimerName, int]:
@@ -21,32 +33,12 @@ def timers(state: Session) -> dict[TimerName, int]:
     if state.phase != "open":
         return {}
     dues: dict[TimerName, int] = {}
-    if (due := silence_due_ns(state)) is not None:
-        dues["silence"] = due
-    if (due := playout_due_ns(state)) is not None:
-        dues["playout"] = due
-    if (due := patience.due_ns(state)) is not None:
-        dues["stage"] = due
-    if (due := continuation.due_ns(state)) is not None:
-        dues["continuation"] = due
-    if (due := lease.due_ns(state)) is not None:
-        dues["lease"] = due
-    if (due := absence.due_ns(state)) is not None:
-        dues["absence"] = due
+    for name, timer in _TIMERS_OF[state.mode].items():
+        due = timer.due(state)
+        if due is not None:
+            dues[name] = due
     return dues
 
 
-def fire(state: Session, command: FireTimer, at: Moment) -> list[Event]:
-    match command.name:
-        case "silence":
-            return list(stop_late(state, at))
-        case "playout":
-            return list(estimate_played_out(state, at))
-        case "continuation":
-            return continuation.go_on(state, at)
-        case "lease":
-            return lease.end(state, at)
-        case "absence":
-            return absence.give_up(state, at)
-        case _:
-            return patience.go_on(state, at)
+def fire(state: Session, command: FireTimer, at: Moment) -> Happened:
+    return _TIMERS_OF[state.mode][command.name].fire(state, at)

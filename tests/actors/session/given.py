@@ -96,7 +96,7 @@ class Talk:
         config = replace(config, turn_detection=detection, output_modalities=modalities)
         self.do(
             c.OpenSession(
-                incarnation=incarnation, mode="realtime", abilities=abilities, config=config, terms=terms
+                incarnation=incarnation, mode="duplex", abilities=abilities, config=config, terms=terms
             ),
             c.Attach(dialect="realtime", token=token),
             c.RecordStage(stage="model", what="opened", engine="scripted"),

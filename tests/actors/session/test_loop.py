@@ -107,7 +107,7 @@ class Stand:
         abilities = Abilities(stage="s", hears="utterances", detects_voice=self._detection, transcribes=True)
         opened = c.OpenSession(
             incarnation=0,
-            mode="realtime",
+            mode="duplex",
             abilities=abilities,
             config=Config(),
             terms=Terms(disconnect_grace_s=30),

@@ -143,7 +143,7 @@ class World:
         )
         terms = Terms(disconnect_grace_s=3_600)
         self._live(
-            c.OpenSession(incarnation=0, mode="realtime", abilities=abilities, config=config, terms=terms)
+            c.OpenSession(incarnation=0, mode="duplex", abilities=abilities, config=config, terms=terms)
         )
 
     def _live(self, open_session: c.OpenSession | None) -> None:
