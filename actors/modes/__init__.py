@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from antiphon.actors.session.mode import Mode
 
 from .duplex import DUPLEX
+from .half_duplex import HALF_DUPLEX
 
-MODES: Mapping[str, Mode] = {"duplex": DUPLEX}
+MODES: Mapping[str, Mode] = {"duplex": DUPLEX, "half_duplex": HALF_DUPLEX}
 """By the name that SessionOpened gives. A log of another mode cannot be gone on with (UnknownMode)."""

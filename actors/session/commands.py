@@ -43,7 +43,7 @@ from .saying import (
 )
 # isort: on
 
-TimerName = Literal["silence", "playout", "stage", "continuation", "lease", "absence"]
+TimerName = Literal["silence", "playout", "stage", "continuation", "lease", "absence", "deadline"]
 
 
 # --- the life of the session ------------------------------------------------------------------------------

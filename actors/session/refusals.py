@@ -28,6 +28,8 @@
     playback_item_mismatch          the item is not the named response's
     invalid_event_ack               no frame of that number was sent
     invalid_resume_token            not the token of this session, or not any more
+    not_prepared                    a half-duplex call takes no audio before it was prepared
+    not_idle                        the assistant speaks, or is about to
     session_resume_conflict         the client has seen frames that the session never sent
 
 Dialects translate codes to their own names (projections/realtime/errors.py).
@@ -166,3 +168,11 @@ class InvalidToken(Refused):
 
 class ResumeConflict(Refused):
     code = "session_resume_conflict"
+
+
+class NotPrepared(Refused):
+    code = "not_prepared"
+
+
+class NotIdle(Refused):
+    code = "not_idle"

@@ -1,18 +1,13 @@
-"""Voice hysteresis: from speech probabilities to the start and the stop of speech.
+"""The user's voice: when it starts and stops, and which audio is the user's words.
 
-A window counts as speech at `threshold` or above and as silence below `threshold - 0.15` (at least 0.01);
-between the two nothing changes sides. Speech starts when speech windows add up to `min_speech_ms` without
-a silent one between them; it is dated to the first of them. It stops when `silence_duration_ms` passed
-since the last speech window and the present window is silent. Audio is kept from `prefix_padding_ms` before
-the onset, but never from before the last commit or clear. All of it runs on the audio clock; a client that
+What the probabilities amount to says hysteresis.py. Audio is kept from `prefix_padding_ms` before the onset,
+but never from before the last commit or clear, and goes as far as the silence that ended it; of a segment
+the silence is cut off, but for as much as stands before it. All of it runs on the audio clock; a client that
 stops sending in mid-speech is caught by a timer, which waits for a detector that is behind.
 """
 
 from __future__ import annotations
 
-from typing import Literal
-
-from msgspec import Struct
 from msgspec.structs import replace
 
 from antiphon.events.ids import ItemId
@@ -31,64 +26,11 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import RecordScores
+from .hysteresis import WALKS, Crossing, kept_until
 from .state import LONGEST_UTTERANCE, Session, Voice
-
-PAUSE_MS = 200
-"""Silence after which an utterance is worth recognising, before it is known to be over."""
-
-LONGEST_TURN = ms_to_samples(120_000)
-"""A turn that goes on for longer is closed all the same: no recogniser takes an endless utterance."""
 
 LATE_MS = 250
 """Grace beyond the silence duration for a client that has stopped sending."""
-
-
-class Crossing(Struct, frozen=True, gc=False):
-    """Where the hysteresis changed its mind, and the state it was in just after."""
-
-    what: Literal["started", "paused", "stopped"]
-    sample: int
-
-
-def walk(
-    voice: Voice, detection: TurnDetection, until: int, window: int, permille: tuple[int, ...]
-) -> tuple[Voice, list[Crossing]]:
-    """Take the windows one after another. `voice.speaking` is left to the events that follow."""
-    silent_below = max(detection.threshold_permille - 150, 10)
-    stop_after = ms_to_samples(detection.silence_duration_ms)
-    pause_after = min(ms_to_samples(PAUSE_MS), stop_after // 2)
-    start_after = ms_to_samples(detection.min_speech_ms)
-    onset, run, silence, paused = voice.onset, voice.run, voice.silence, voice.paused
-    speaking = voice.speaking is not None
-    crossings: list[Crossing] = []
-    end = until - window * len(permille)
-    for score in permille:
-        end += window
-        if end <= voice.scored:
-            continue  # said twice
-        if speaking and onset is not None and end - onset >= LONGEST_TURN:
-            if not paused:
-                crossings.append(Crossing("paused", end))
-            speaking, onset, run, silence, paused = False, None, 0, 0, False
-            crossings.append(Crossing("stopped", end))
-        elif score >= detection.threshold_permille:
-            onset = end - window if onset is None else onset
-            run, silence, paused = run + window, 0, False
-            if not speaking and run >= start_after:
-                speaking = True
-                crossings.append(Crossing("started", onset))
-        elif speaking:
-            silence += window
-            if not paused and silence >= pause_after:
-                paused = True
-                crossings.append(Crossing("paused", end))
-            if silence >= stop_after and score < silent_below:
-                speaking, onset, run, silence, paused = False, None, 0, 0, False
-                crossings.append(Crossing("stopped", end))
-        elif score < silent_below:
-            onset, run = None, 0
-    scored = max(voice.scored, until)
-    return replace(voice, scored=scored, onset=onset, run=run, silence=silence, paused=paused), crossings
 
 
 def record_scores(state: Session, command: RecordScores, at: Moment) -> list[Event]:
@@ -102,6 +44,7 @@ def record_scores(state: Session, command: RecordScores, at: Moment) -> list[Eve
     )
     if detection is None:
         return [scored]
+    walk = WALKS[detection.kind]
     _, crossings = walk(state.voice, detection, command.until_sample, command.window, command.permille)
     return [scored, *_crossed(state, detection, crossings)]
 
@@ -125,8 +68,9 @@ def _crossed(state: Session, detection: TurnDetection, crossings: list[Crossing]
         elif crossing.what == "paused" and item is not None:
             events += _recognise(state, item, kept_from, crossing.sample)
         elif crossing.what == "stopped" and item is not None:
-            events.append(SpeechStopped(item=item, until_sample=Samples(crossing.sample)))
-            item, floor = None, crossing.sample
+            until = crossing.sample if crossing.speech_until is None else kept_until(detection, crossing)
+            events.append(SpeechStopped(item=item, until_sample=Samples(until), short=crossing.short))
+            item, floor = None, floor if crossing.short else until
     return events
 
 
@@ -170,7 +114,7 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             detection = state.config.turn_detection
             if detection is None:
                 return replace(state, voice=replace(voice, scored=until))
-            moved, _ = walk(voice, detection, until, window, permille)
+            moved, _ = WALKS[detection.kind](voice, detection, until, window, permille)
             return replace(state, voice=replace(moved, scored_mono_ns=at.mono_ns))
         case SpeechStarted(item=item, from_sample=kept_from):
             return replace(state, voice=replace(voice, speaking=item, item_from=kept_from))

@@ -14,6 +14,7 @@ from .attachment import (
 )
 from .base import Event
 from .fence import EpochAdvanced
+from .half_duplex import CallPrepared, InputDropped, NotApplied
 from .history import Item, ItemAdded, ItemRemoved, Part, PartKind
 from .input import (
     CommitOutcome,
@@ -92,6 +93,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     PlaybackAcknowledged, PlaybackEstimated, OutputCleared, ItemTruncated,
     ItemAdded, ItemRemoved,
     EpochAdvanced,
+    CallPrepared, InputDropped,
 )  # fmt: skip
 
 __all__ = [
@@ -101,6 +103,7 @@ __all__ = [
     "AudioFormat",
     "AudioSent",
     "AudioSpoken",
+    "CallPrepared",
     "ClientAttached",
     "ClientConfirmed",
     "ClientDetached",
@@ -123,12 +126,14 @@ __all__ = [
     "InputAppended",
     "InputCleared",
     "InputCommitted",
+    "InputDropped",
     "InputTranscribed",
     "Item",
     "ItemAdded",
     "ItemRemoved",
     "ItemTruncated",
     "ModelListened",
+    "NotApplied",
     "Outcome",
     "OutputCleared",
     "Overlap",

@@ -60,18 +60,24 @@ class SpeechStarted(Event, frozen=True, kw_only=True):
 
 
 class SpeechStopped(Event, frozen=True, kw_only=True):
-    """Silence lasted long enough to close the user's turn. `by="timer"`: the client stopped sending."""
+    """The user's turn is closed: silence lasted long enough (`voice`), the client stopped sending (`timer`), an
+    answer that he could not interrupt was given meanwhile (`answer`), or the session ended (`end`).
+
+    `short`: there was too little speech for it to be the user's turn, and nothing comes of it.
+    """
 
     item: ItemId
     until_sample: Samples
     by: str = "voice"
+    short: bool = False
 
 
 CommitOutcome = Literal["kept", "asked", "deferred", "acknowledgement", "silence"]
 
 
 class InputCommitted(Event, frozen=True, kw_only=True):
-    """Input audio [from, until) became the user's item. `by` is `client` or `voice`.
+    """Input audio [from, until) became the user's item. `by` is `client` or `voice`; `end`: what was being said
+    when the session ended.
 
     `kept`: it waits until somebody asks for an answer (under server VAD turns.py asks by itself). `asked`: an
     answer to it is asked for at once. `deferred`: it is answered when the answer under way has ended.

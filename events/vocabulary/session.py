@@ -37,7 +37,11 @@ class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TurnDetection(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Server VAD as it runs, whatever dialect name the client gave it. Times in ms, threshold in permille."""
+    """Server VAD as it runs, whatever dialect name the client gave it. Times in ms, threshold in permille.
+
+    `kind`: how scores become speech (actors/session/hysteresis.py). Of a `segment`, `prefix_padding_ms` is
+    kept behind it, too.
+    """
 
     threshold_permille: int = 500
     prefix_padding_ms: int = 300
@@ -45,6 +49,7 @@ class TurnDetection(Struct, frozen=True, kw_only=True, omit_defaults=True):
     min_speech_ms: int = 96
     create_response: bool = True
     interrupt_response: bool = True
+    kind: Literal["onset", "segment"] = "onset"
 
 
 class Overlap(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -166,7 +171,7 @@ class SessionClosed(Event, frozen=True, kw_only=True):
 
 class SessionExpired(Event, frozen=True, kw_only=True):
     """The session ended because its time was over: `idle_ttl_expired`, `disconnect_grace_expired`,
-    `max_session_expired`."""
+    `max_session_expired`; of a half-duplex call also `timeout`, and `prepare_timeout` if it was not prepared."""
 
     reason: str
 

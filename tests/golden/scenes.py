@@ -10,6 +10,7 @@ from typing import Any
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, Operation
 from antiphon.events.vocabulary import Config, Item, ItemAdded, Part, Terms, TurnDetection
+from tests.actors.modes.calls import PhoneCall, asked
 from tests.actors.session.duplex import JPEG, Asked, InUnits
 from tests.actors.session.given import SILENCE, Talk, pcm
 
@@ -144,7 +145,31 @@ def coming_back() -> Talk:
     return talk
 
 
-SCENES = (utterances, continuously, outside, in_units, overlapping, coming_back)
+def phone() -> Talk:
+    """A half-duplex call: prepared twice, echo, an answer that fails, a stop in mid-sentence."""
+    call = PhoneCall(session="phone")
+    call.says_something("what is the time")
+    call.say("It is noon.", 600)
+    call.windows(*[0.9] * 15)
+    call.finish()
+    call.plays_out()
+    call.do(asked(instructions="Be brief."))
+    call.windows(*[0.9] * 5)
+    call.now_ms += 500
+    call.windows(0.9, 0.9, *[0.1] * 25)
+    call.windows(*[0.9] * 10, *[0.1] * 25, *[0.9] * 10, *[0.1] * 25, *[0.9] * 5)
+    call.understand("one")
+    call.do(c.RecordFailure(code="engine_error", message="out of breath", **_next(call)))
+    call.understand("two")
+    call.say("Two.", 300)
+    call.finish()
+    call.plays_out()
+    call.windows(*[0.9] * 20)
+    call.do(c.CloseSession(reason="client"))
+    return call
+
+
+SCENES = (utterances, continuously, outside, in_units, overlapping, coming_back, phone)
 
 
 def _next(talk: Talk) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class Books:
         self._forget_uncommitted(but="")
 
     def _SpeechStopped(self, event: v.SpeechStopped, seq: int) -> None:
-        if event.by == "timer":
+        if event.by != "voice":
             self.scored = max(self.scored, self.appended)
 
     def _InputCleared(self, event: v.InputCleared, seq: int) -> None:

@@ -72,6 +72,7 @@ class Talk:
         incarnation: int = 0,
         terms: Terms = Terms(),
         token: bytes = b"",
+        mode: str = "duplex",
     ) -> None:
         self.state = Session(SessionId(session))
         self.stored: list[Stored] = []
@@ -96,7 +97,7 @@ class Talk:
         config = replace(config, turn_detection=detection, output_modalities=modalities)
         self.do(
             c.OpenSession(
-                incarnation=incarnation, mode="duplex", abilities=abilities, config=config, terms=terms
+                incarnation=incarnation, mode=mode, abilities=abilities, config=config, terms=terms
             ),
             c.Attach(dialect="realtime", token=token),
             c.RecordStage(stage="model", what="opened", engine="scripted"),

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.actors.session import commands as c
+from antiphon.actors.session.hysteresis import Crossing, walk
 from antiphon.actors.session.state import Voice
-from antiphon.actors.session.voice import Crossing, walk
 from antiphon.events.ids import ItemId
 from antiphon.events.units import ms_to_samples, samples_to_ms
 from antiphon.events.vocabulary import (
