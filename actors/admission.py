@@ -92,6 +92,7 @@ class Entrance:
             unit_ms=model.unit_ms,
             sees=model.sees,
             reads=model.reads,
+            takes_audio=model.takes_audio,
             calls_tools=model.calls_tools,
             confirms_config=model.confirms_config,
             response_options=model.response_options,

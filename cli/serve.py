@@ -95,11 +95,7 @@ def _with_model(settings: Settings, model: dict[str, str | None]) -> Settings:
         raise click.ClickException(
             "the embedded models are not installed: run `make setup`, or serve with --stage echo or --llm-url"
         )
-    chat = {
-        name: stages["cascade"][name]
-        for name in ("llm_url", "llm_model", "llm_sees")
-        if name in stages["cascade"]
-    }
+    chat = {name: value for name, value in stages["cascade"].items() if name.startswith("llm_")}
     click.echo("antiphon: without the embedded models there is no ear and no voice: text only", err=True)
     return msgspec.structs.replace(settings, stage="chat", stages={**stages, "chat": chat})
 

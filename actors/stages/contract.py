@@ -23,6 +23,10 @@ from msgspec import Struct
 
 from antiphon.events.ids import Fence, Operation, SessionId
 
+from .conversation import Call as Call
+from .conversation import Piece as Piece
+from .conversation import Turn as Turn
+
 CONTRACT_VERSION = 3
 ENGINE_DEAD = "engine_dead"
 """The code of a failure after which the engine is of no more use: its process ends and is started again."""
@@ -51,6 +55,8 @@ class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Takes images with its input."""
     reads: bool = True
     """Takes text items of the user."""
+    takes_audio: bool = False
+    """Takes the user's sound itself in the turns of a conversation (pieces of a Turn)."""
     calls_tools: bool = False
     confirms_config: bool = False
     """A changed configuration is asked for (Configure) and holds only once the stage has said Configured."""
@@ -60,29 +66,6 @@ class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Room for one session's context; 0: not counted."""
     response_options: tuple[str, ...] = ("instructions", "max_output_tokens", "voice", "temperature")
     """What may be asked for one answer only."""
-
-
-class Call(Struct, frozen=True):
-    """A function of the client's that the model called. `arguments` is JSON text."""
-
-    call_id: str
-    name: str
-    arguments: str
-
-
-class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One entry of the conversation as the model is to see it: as heard, not as generated.
-
-    `images` (files) are what the user showed. An assistant's `calls` come behind its text, and right behind
-    them the output of each: role `tool`, with the `call_id` and `name` of its call.
-    """
-
-    role: Literal["user", "assistant", "system", "tool"]
-    text: str = ""
-    images: tuple[bytes, ...] = ()
-    calls: tuple[Call, ...] = ()
-    call_id: str = ""
-    name: str = ""
 
 
 # --- to the stage -----------------------------------------------------------------------------------------
@@ -130,6 +113,10 @@ class Speak(Command, frozen=True, tag="speak"):
 
     `speed`: how fast it is spoken, 1 being the voice's own pace; None: as that. `tools` are the functions
     that may be called, as the client described them, and `tool_choice` whether they must be.
+
+    `verbatim`: an engine that asks an endpoint sends the conversation as it stands, `instructions` before it
+    where there are any, and nothing of its own. `sampling` are further parameters for that endpoint, and
+    `endpoint` names which of the engine's is asked; "": its main one.
     """
 
     fence: Fence
@@ -143,6 +130,9 @@ class Speak(Command, frozen=True, tag="speak"):
     speed: float | None = None
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: Any = "auto"
+    verbatim: bool = False
+    sampling: dict[str, Any] = {}
+    endpoint: str = ""
 
 
 class Configure(Command, frozen=True, tag="configure"):
@@ -207,10 +197,14 @@ class Routed(Body, frozen=True, tag="routed"):
 
 
 class Said(Body, frozen=True, tag="said"):
-    """A piece of the answer: its text (maybe empty), then the audio of that text (maybe empty)."""
+    """A piece of the answer: its text (maybe empty), then the audio of that text (maybe empty).
+
+    `image` is a picture that was made (a PNG or JPEG file), where one was asked for.
+    """
 
     text: str = ""
     pcm: bytes = b""
+    image: bytes = b""
 
 
 class Consumed(Body, frozen=True, tag="consumed"):

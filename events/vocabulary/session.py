@@ -27,6 +27,8 @@ class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
     sees: bool = False
     reads: bool = True
     """Takes text items of the user."""
+    takes_audio: bool = False
+    """Takes the user's sound itself in a conversation."""
     calls_tools: bool = False
     confirms_config: bool = False
     """A configuration holds only once the stage has taken it (ConfigProposed, then SessionConfigured)."""

@@ -18,7 +18,7 @@ from antiphon.actors.stages.cascade.occupied import Occupied
 from antiphon.actors.stages.cascade.prompt import prompt
 from antiphon.actors.stages.cascade.workers import Workers
 from antiphon.actors.stages.cascade.writing import Request, Stop, Writer, WritingFailed
-from antiphon.actors.stages.contract import Emit, Failed, Pending, Routed, Speak
+from antiphon.actors.stages.contract import Emit, Failed, Pending, Routed, Speak, Turn
 from antiphon.events.ids import Fence, SessionId
 
 log = structlog.get_logger()
@@ -106,7 +106,7 @@ class Answering:
             delivery.fail(Failed("engine_error", "the answer could not be written"))
 
     def _write(self, command: Speak, stop: Stop, delivery: Delivery) -> None:
-        intent = intents.answer(command.conversation, self._clock())
+        intent = None if command.endpoint else intents.answer(command.conversation, self._clock())
         if intent and (self._own_intents or intent is intents.UNHEARD):
             self._emit(command.fence, command.operation, Routed(f"intent:{intent.name}"))
             delivery.take(intent.reply)
@@ -115,10 +115,19 @@ class Answering:
         self._emit(command.fence, command.operation, Routed("model"))
         request = Request(
             session=command.fence.session,
-            messages=prompt(command.conversation, command.instructions, self._writer.room),
+            messages=_messages(command, self._writer),
             max_tokens=command.max_output_tokens,
             temperature=command.temperature,
             tools=command.tools,
             tool_choice=command.tool_choice,
+            sampling=command.sampling,
+            endpoint=command.endpoint,
         )
         delivery.finish(self._writer.write(request, delivery.take, stop))
+
+
+def _messages(command: Speak, writer: Writer) -> tuple[Turn, ...]:
+    if not (command.verbatim and writer.takes_verbatim):
+        return prompt(command.conversation, command.instructions, writer.room)
+    system = Turn(role="system", text=command.instructions)
+    return (system, *command.conversation) if command.instructions else command.conversation

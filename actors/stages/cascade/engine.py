@@ -65,6 +65,7 @@ class CascadeEngine:
             max_sessions=chosen.max_sessions,
             must_not_repeat=bool(chosen.llm_url),
             sees=chosen.llm_sees,
+            takes_audio=chosen.llm_hears,
             calls_tools=bool(chosen.llm_url),
             response_options=("instructions", "max_output_tokens", "voice", "temperature", "speed"),
         )
@@ -111,10 +112,13 @@ class CascadeEngine:
 
 def _writer(chosen: CascadeSettings, tell: Callable[[str], None]) -> Writer:
     if chosen.llm_url:
+        from antiphon.actors.stages.chat_backend import endpoints
         from antiphon.actors.stages.chat_backend.writer import ChatWriter
 
         tell("answers come from the chat server")
-        return ChatWriter.from_environment(chosen.llm_url, chosen.llm_model, lanes=chosen.max_sessions)
+        main = endpoints.main(chosen.llm_url, chosen.llm_model, chosen.llm_key_file)
+        patience = endpoints.Patience(chosen.llm_connect_s, chosen.llm_first_word_s, chosen.llm_idle_s)
+        return ChatWriter(main, lanes=chosen.max_sessions, patience=patience)
     from antiphon.actors.stages.cascade.llama import Llama, packaged_model
 
     tell("loading the language model")

@@ -62,7 +62,7 @@ def answer(conversation: Sequence[Turn], now: datetime) -> Intent | None:
         return None
     heard = _normal(conversation[-1].text)
     if not heard:
-        return None if conversation[-1].images else UNHEARD
+        return None if conversation[-1].images or conversation[-1].pieces else UNHEARD
     for pattern, reply in _REPLIES:
         if pattern.fullmatch(heard) and (intent := reply(conversation, now)):
             return intent

@@ -52,6 +52,7 @@ class Llama:
     """Writes with the model in `gguf`; `slots` sessions are remembered, `lanes` answers written at once."""
 
     room = CONTEXT - MAX_TOKENS - _MARGIN
+    takes_verbatim = False
 
     def __init__(self, gguf: Path, *, slots: int, lanes: int, threads: int) -> None:
         if not gguf.is_file():

@@ -38,6 +38,8 @@ class Request(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: Any = "auto"
+    sampling: dict[str, Any] = {}
+    endpoint: str = ""
 
 
 class Written(Struct, frozen=True, kw_only=True):
@@ -69,6 +71,8 @@ class Writer(Protocol):
     lanes: int
     room: int
     """Tokens that a prompt may have."""
+    takes_verbatim: bool
+    """Whether a conversation can be sent as it stands, however long it is."""
 
     def prepare(self, session: SessionId) -> None:
         """A session begins: whatever makes its first answer come sooner. Blocks; may be left out."""

@@ -14,6 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.actors.stages.cascade.answering import Answering
+from antiphon.actors.stages.chat_backend import endpoints
+from antiphon.actors.stages.chat_backend.endpoints import Further, Patience, Seconds
 from antiphon.actors.stages.chat_backend.writer import ChatWriter
 from antiphon.actors.stages.contract import (
     CONTRACT_VERSION,
@@ -31,10 +33,18 @@ from antiphon.events.ids import Fence
 
 
 class ChatSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`endpoints` are further ones, by the name that a question asks for."""
+
     llm_url: str
     llm_model: str
     llm_sees: bool = False
+    llm_hears: bool = False
+    llm_key_file: str = ""
+    llm_connect_s: Seconds = 5.0
+    llm_first_word_s: Seconds = 60.0
+    llm_idle_s: Seconds = 30.0
     max_sessions: int = 64
+    endpoints: dict[str, Further] = {}
 
 
 class ChatEngine:
@@ -47,7 +57,13 @@ class ChatEngine:
             chosen = msgspec.convert(settings or {}, ChatSettings)
         except msgspec.ValidationError as error:
             raise EngineRefused("bad_settings", f"[stage.chat] {error}") from error
-        writer = ChatWriter.from_environment(chosen.llm_url, chosen.llm_model, lanes=chosen.max_sessions)
+        writer = ChatWriter(
+            endpoints.main(chosen.llm_url, chosen.llm_model, chosen.llm_key_file),
+            # A session that is answered may have work of its own at further endpoints meanwhile.
+            lanes=chosen.max_sessions * (2 if chosen.endpoints else 1),
+            patience=Patience(chosen.llm_connect_s, chosen.llm_first_word_s, chosen.llm_idle_s),
+            others={name: endpoints.further(name, one) for name, one in chosen.endpoints.items()},
+        )
         self._answering = Answering(writer, None, own_intents=False, clock=datetime.now)
         self.descriptor = Descriptor(
             contract=CONTRACT_VERSION,
@@ -59,6 +75,7 @@ class ChatEngine:
             max_sessions=chosen.max_sessions,
             must_not_repeat=True,
             sees=chosen.llm_sees,
+            takes_audio=chosen.llm_hears,
             calls_tools=True,
         )
 

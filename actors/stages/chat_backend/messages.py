@@ -1,6 +1,7 @@
 """A conversation and its functions as a chat server reads them: the chat-completions form.
 
-Images go as data URLs. The Realtime protocol describes a function flat, chat completions nested.
+Images go as data URLs, sound as a WAV of 16 kHz. The Realtime protocol describes a
+function flat, chat completions nested.
 """
 
 from __future__ import annotations
@@ -8,18 +9,27 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from antiphon.actors.stages.contract import Turn
+from antiphon.actors.stages.contract import Piece, Turn
+from antiphon.events.units import SAMPLE_RATE
+from antiphon.media.pcm import to_float
+from antiphon.media.resample import resample
+from antiphon.media.wav import write_wav
 
 Json = dict[str, Any]
 
 _PNG = b"\x89PNG"
 _CHOICES = ("auto", "none", "required")
+HEARD_RATE = 16_000
+"""Samples per second of the sound that models with ears take."""
 
 
 def message(turn: Turn) -> Json:
     if turn.role == "tool":
         return {"role": "tool", "tool_call_id": turn.call_id, "content": turn.text}
     said: Json = {"role": turn.role, "content": turn.text}
+    if turn.pieces:
+        said["content"] = [_part(piece) for piece in turn.pieces]
+        return said
     if turn.images:
         words = [{"type": "text", "text": turn.text}] if turn.text else []
         said["content"] = [*words, *map(_image, turn.images)]
@@ -34,6 +44,17 @@ def message(turn: Turn) -> Json:
             for call in turn.calls
         ]
     return said
+
+
+def _part(piece: Piece) -> Json:
+    if piece.image:
+        shown = _image(piece.image)
+        return shown | {"max_pixels": piece.max_pixels} if piece.max_pixels else shown
+    if piece.pcm:
+        samples = resample(to_float(piece.pcm), SAMPLE_RATE, HEARD_RATE)
+        sound = base64.b64encode(write_wav(samples, HEARD_RATE)).decode()
+        return {"type": "input_audio", "input_audio": {"data": sound, "format": "wav"}}
+    return {"type": "text", "text": piece.text}
 
 
 def _image(file: bytes) -> Json:
