@@ -60,8 +60,8 @@ class SpeechStarted(Event, frozen=True, kw_only=True):
 
 
 class SpeechStopped(Event, frozen=True, kw_only=True):
-    """The user's turn is closed: silence lasted long enough (`voice`), the client stopped sending (`timer`), an
-    answer that he could not interrupt was given meanwhile (`answer`), or the session ended (`end`).
+    """The user's turn is closed: silence lasted long enough (`voice`), the client stopped sending (`timer`),
+    an answer was given meanwhile that he could not interrupt (`answer`), or the session ended (`end`).
 
     `short`: there was too little speech for it to be the user's turn, and nothing comes of it.
     """
@@ -76,8 +76,8 @@ CommitOutcome = Literal["kept", "asked", "deferred", "acknowledgement", "silence
 
 
 class InputCommitted(Event, frozen=True, kw_only=True):
-    """Input audio [from, until) became the user's item. `by` is `client` or `voice`; `end`: what was being said
-    when the session ended.
+    """Input audio [from, until) became the user's item. `by` is `client` or `voice`; `end`: what was being
+    said when the session ended.
 
     `kept`: it waits until somebody asks for an answer (under server VAD turns.py asks by itself). `asked`: an
     answer to it is asked for at once. `deferred`: it is answered when the answer under way has ended.

@@ -173,7 +173,8 @@ class SessionClosed(Event, frozen=True, kw_only=True):
 
 class SessionExpired(Event, frozen=True, kw_only=True):
     """The session ended because its time was over: `idle_ttl_expired`, `disconnect_grace_expired`,
-    `max_session_expired`; of a half-duplex call also `timeout`, and `prepare_timeout` if it was not prepared."""
+    `max_session_expired`; of a half-duplex call also `timeout`, or `prepare_timeout` where that
+    was not prepared in time."""
 
     reason: str
 

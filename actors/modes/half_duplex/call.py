@@ -11,8 +11,8 @@ PREPARE_MS = 60_000
 
 
 class Call(Slice, frozen=True, gc=False):
-    """`prepared` counts; 0: not yet. Its time runs from `since_mono_ns`, for `lasts_ms`. `waiting` are segments
-    that are answered when the present answer has been played."""
+    """`prepared` counts; 0: not yet. Its time runs from `since_mono_ns`, for `lasts_ms`. `waiting` are
+    segments that are answered when the present answer has been played."""
 
     since_mono_ns: int = 0
     lasts_ms: int = PREPARE_MS
