@@ -24,6 +24,7 @@ from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config
 
 from .admission import Admission, CannotOpen, Entrance, Places
+from .checkpoints import Checkpoints
 from .handover import ANSWER_S, Departed, Handover
 from .link.queue import StageQueue
 from .link.serving_end import StageLink
@@ -119,6 +120,7 @@ class SessionHost:
     def __init__(
         self,
         store: Log,
+        checkpoints: Checkpoints,
         sockets: Mapping[str, str],
         identity: Identity,
         admission: Admission = Admission(),
@@ -130,7 +132,7 @@ class SessionHost:
         are."""
         self._watching = watching
         self._log, self._identity, self._terms = store, identity, admission.terms
-        self._handover = handover
+        self._handover, self._checkpoints = handover, checkpoints
         self._loop = asyncio.get_running_loop()
         self._system = ActorSystem("simpleSystemBase", logDefs=False, transientUnique=True)
         self._sessions: dict[SessionId, Hosted] = {}
@@ -217,7 +219,7 @@ class SessionHost:
         try:
             if self._log.head(session).sealed:
                 raise gone
-            state = await fold_in_slices(self._log, session)
+            state = await fold_in_slices(self._checkpoints, session)
         except NoSuchSession:
             raise gone from None
         except LogError as error:
@@ -252,7 +254,17 @@ class SessionHost:
     ) -> Opening:
         identity = self._identity
         watch = None if self._watching is None else self._watching()
-        return Opening(session, self._log, self, identity.owner, identity.writer(), asked, folded, watch)
+        return Opening(
+            session,
+            self._log,
+            self,
+            identity.owner,
+            identity.writer(),
+            asked,
+            folded,
+            watch,
+            self._checkpoints,
+        )
 
     def _host(self, opening: Opening, sink: Sink, asked: commands.Attach | commands.Resume) -> Hosted:
         hosted = Hosted(self, opening.session, self._system.createActor(SessionActor))

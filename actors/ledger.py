@@ -109,7 +109,7 @@ class Ledger:
         state = folded or Session(self.state.id)
         self._released = Seq(max(self._released, state.seq))
         unseen: list[Published] = []
-        if expect is Expect.RESUME:
+        if expect is Expect.RESUME and head.next_seq > state.seq:
             life = self.lease.incarnation
             for stored in self._log.read(self.state.id, incarnation=life, start=state.seq):
                 refuse_unknown_critical(stored)

@@ -14,6 +14,7 @@ from antiphon.events.ids import SessionId
 from antiphon.events.store import Expect, Log
 from antiphon.events.units import Moment
 
+from .checkpoints import Checkpoints
 from .session import commands
 from .session.decide import decide
 from .session.evolve import refold
@@ -23,10 +24,10 @@ SLICE = 256
 """Events folded between two turns of the loop: about a millisecond."""
 
 
-async def fold_in_slices(log: Log, session: SessionId) -> Session:
+async def fold_in_slices(checkpoints: Checkpoints, session: SessionId) -> Session:
     """The state that the log of the latest life leaves. Raises NoSuchSession, Corrupt, UnknownCritical."""
-    state = Session(session)
-    for stored in log.read(session):
+    state, behind = checkpoints.state(session)
+    for stored in behind:
         refuse_unknown_critical(stored)
         state = refold(state, stored)
         if stored.seq % SLICE == SLICE - 1:

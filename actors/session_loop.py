@@ -20,6 +20,7 @@ from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.store import Expect, Log
 from antiphon.events.vocabulary import InputAppended, WriterOpened
 
+from .checkpoints import EVERY, Checkpoints
 from .ledger import Asked, Guard, Ledger, Then
 from .runtime import Published, Retrieved, Runtime, Sink
 from .session import commands, refusals
@@ -53,7 +54,7 @@ Watch = Callable[[Stored], None]
 
 class Opening(Struct, frozen=True):
     """What a session needs to begin. `open_session` is None where a log is to be recovered; `folded` is what
-    is known of that log already."""
+    is known of that log already. Without `checkpoints` none are made."""
 
     session: SessionId
     log: Log
@@ -63,6 +64,7 @@ class Opening(Struct, frozen=True):
     open_session: commands.OpenSession | None = None
     folded: Session | None = None
     watch: Watch | None = None
+    checkpoints: Checkpoints | None = None
 
 
 class SessionLoop:
@@ -86,6 +88,7 @@ class SessionLoop:
         self._armed: dict[TimerName, int] = {}
         self._timed = Session(opening.session)
         """The state that timers were last armed for."""
+        self._checkpoint_due = EVERY
         self._reopened = 0
         self._recovering = False
 
@@ -174,6 +177,7 @@ class SessionLoop:
 
     def _leave(self) -> None:
         if not self.over and self._ledger.settled.phase == "open":
+            self._keep_state()
             self.stop()
             self._runtime.ended(self.id)
 
@@ -320,7 +324,16 @@ class SessionLoop:
                 self._keep(event.until_sample, heard)
         for effect in effects:
             self._port.perform(effect, self._ledger.state, heard)
+        if published[-1].stored.seq >= self._checkpoint_due:
+            self._keep_state()
         self._seal_if_over()
+
+    def _keep_state(self) -> None:
+        """For whoever goes on with the session."""
+        settled, checkpoints = self._ledger.settled, self._opening.checkpoints
+        self._checkpoint_due = settled.seq + EVERY
+        if checkpoints is not None:
+            checkpoints.keep_state(settled)
 
     def _keep(self, until: int, pcm: bytes) -> None:
         """Hold input at hand as long as a stage may be given it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,11 +25,12 @@ from antiphon.events.ids import ResponseId, Seq, SessionId
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect
 from antiphon.events.units import Moment, Samples
-from antiphon.events.vocabulary import Abilities, AudioSent, AudioSpoken, Terms
+from antiphon.events.vocabulary import Abilities, AudioSent, AudioSpoken, SessionParked, Terms
 from antiphon.projections.base import Digest, frame_number
 from antiphon.projections.dialects import DIALECTS, versions
 from antiphon.web.attach import hashed
 from antiphon.web.duplex.opening import usual_config
+from antiphon.web.trails import LIMIT, Walker, checkpoints
 
 PIECE_MS, PIECE_BYTES = 80, 3840
 REPORT_EVERY = 3
@@ -48,11 +50,22 @@ class Left(Struct, frozen=True):
     events: int
 
 
-def write_session(data: Path, session: SessionId, minutes: float, *, turn_s: float | None = TURN_S) -> Left:
-    """`turn_s` None: all of it is one turn with one answer."""
+def write_session(
+    data: Path,
+    session: SessionId,
+    minutes: float,
+    *,
+    turn_s: float | None = TURN_S,
+    with_checkpoints: bool = True,
+) -> Left:
+    """`turn_s` None: all of it is one turn with one answer. Without checkpoints there is the log alone."""
     log = SegmentLog(data, deliver=lambda call: call(), slow_limit=1 << 30)
     try:
-        return _Call(log, session, round(minutes * 60_000)).speak(turn_s)
+        call = _Call(log, session, round(minutes * 60_000))
+        left = call.speak(turn_s)
+        if with_checkpoints:
+            call.keep()
+        return left
     finally:
         log.close()
 
@@ -67,6 +80,8 @@ class _Call:
         self._projection, self._digest = DIALECTS["duplex"], Digest()
         self._view = self._projection.begin(1)
         self._through, self._sent = -1, dict[ResponseId, int]()
+        self._checkpoints = checkpoints(log)
+        self._walker = Walker(deque(maxlen=LIMIT), session, "duplex", self._checkpoints)
 
     def speak(self, turn_s: float | None) -> Left:
         self._begin()
@@ -88,6 +103,11 @@ class _Call:
         self._do(c.Park(reason="shutdown"))
         self._log.release(self._lease)
         return Left(self._state.id, self._token, self._through, self._state.seq)
+
+    def keep(self) -> None:
+        """As the server does when it stops."""
+        self._checkpoints.keep_state(self._state)
+        self._walker.keep()
 
     def _begin(self) -> None:
         config = usual_config(ECHO, "echo")
@@ -143,5 +163,7 @@ class _Call:
         for k, frame in enumerate(frames):
             self._digest.add(self._projection.encode(frame), self._projection.meaning(frame, stored))
             self._through = frame_number(stored.seq, k)
+        if not isinstance(stored.event, SessionParked):
+            self._walker.passed(stored, self._view, is_stream=False)
         if isinstance(stored.event, AudioSpoken):
             self._sent[stored.event.response] = stored.event.until_sample

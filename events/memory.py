@@ -135,6 +135,12 @@ class MemoryLog:
             if scope is Scope.ALL:
                 lives[number] = None
 
+    def keep_derived(self, session: SessionId, incarnation: int, name: str, data: bytes) -> None:
+        self._find(session, incarnation).derived[name] = data
+
+    def derived(self, session: SessionId, incarnation: int, name: str) -> bytes | None:
+        return self._find(session, incarnation).derived.get(name)
+
     def seal(self, lease: Lease, reason: str) -> None:
         try:
             self._writable(lease).close(reason)

@@ -51,6 +51,7 @@ class Life(Struct):
     seal: bytes = b""
     """The frame, once sealed."""
     erased: bool = False
+    derived: dict[str, bytes] = field(default_factory=dict)
     followers: set[asyncio.Event] = field(default_factory=set)
 
     def head(self) -> Head:
@@ -92,6 +93,7 @@ class Life(Struct):
             mono_ns=time.monotonic_ns(),
             seed=self.header.seed,
         )
+        self.derived.clear()
         self.wake()
 
     def erase_audio(self) -> None:

@@ -181,6 +181,17 @@ class Log(Protocol):
         Raises Locked while a writer lives (nothing is erased then), NoSuchSession.
         """
 
+    def keep_derived(self, session: SessionId, incarnation: int, name: str, data: bytes) -> None:
+        """Keep, in the place of what has that name, something that was computed from a life's events.
+
+        It is no part of the log: nobody else is fenced off from it, it is not exported, and it goes with the
+        seal. It may be gone at any time, and where it cannot be kept it is not; what is given back is what
+        was kept, whole. `name` is of a-z and -. Raises NoSuchSession.
+        """
+
+    def derived(self, session: SessionId, incarnation: int, name: str) -> bytes | None:
+        """What was kept under that name; None: nothing is there. Raises NoSuchSession."""
+
     def seal(self, lease: Lease, reason: str) -> None:
         """Close the log for ever. Later appends are refused as Sealed. Repeating is harmless.
 

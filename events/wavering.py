@@ -157,6 +157,12 @@ class WaveringLog:
     def erase(self, session: SessionId, scope: Scope, *, incarnation: int | None = None) -> None:
         self._inner.erase(session, scope, incarnation=incarnation)
 
+    def keep_derived(self, session: SessionId, incarnation: int, name: str, data: bytes) -> None:
+        self._inner.keep_derived(session, incarnation, name, data)
+
+    def derived(self, session: SessionId, incarnation: int, name: str) -> bytes | None:
+        return self._inner.derived(session, incarnation, name)
+
     def seal(self, lease: Lease, reason: str) -> None:
         if lease in self._dead:
             raise OutcomeUnknown("an earlier append is in doubt")

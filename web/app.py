@@ -34,6 +34,7 @@ from .metrics import Metrics
 from .reaper import Reaper
 from .settings import Settings
 from .socket import RealtimeRoute
+from .trails import checkpoints
 
 PAGE_HEADERS = {
     "content-security-policy": (
@@ -73,8 +74,10 @@ class Server:
         )
         limits, watching = settings.duplex_session, self.metrics.timings.watch
         self.peers = Peers(plan.directory, plan.worker)
+        kept = checkpoints(self.store)
         self.host = SessionHost(
             self.store,
+            kept,
             plan.stages,
             identity,
             limits.admission,
@@ -86,7 +89,7 @@ class Server:
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
         self._asking: set[asyncio.Task[None]] = set()
         self.realtime = RealtimeRoute(
-            self.host, self.doors, settings, self.metrics, self.disk, self._make_room, self.store
+            self.host, self.doors, settings, self.metrics, self.disk, self._make_room, self.store, kept
         )
         every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
         self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)

@@ -253,6 +253,8 @@ class Attachment:
     def gone(self, reason: str, code: int | None) -> None:
         """The connection ended: the last report, then the leave."""
         self.outbox.abandon()
+        if self._walker is not None:
+            self._walker.keep()
         self.report()
         if self.hosted is not None:
             self.hosted.ask(self, commands.Detach(attachment=0, reason=reason, code=code))

@@ -59,7 +59,8 @@ class Conversation:
     async def hold(self, first: str | None, store: Log, trails: Trails) -> None:
         """Until one of the two ends; then the other is ended, and the session told why."""
         attachment = self._attachment
-        attachment.leave_views(trails.walk(self._hosted, attachment.dialect.name))
+        dialect = attachment.dialect
+        attachment.leave_views(trails.walk(self._hosted, dialect.name, dialect.projection))
         if self._direct is not None:
             self._direct.admit()
             attachment.outbox.use(self._direct.send_now, self._direct.writable.wait)

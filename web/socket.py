@@ -9,6 +9,7 @@ import structlog
 from litestar import WebSocket
 
 from antiphon.actors.admission import CannotOpen
+from antiphon.actors.checkpoints import Checkpoints
 from antiphon.actors.host import SessionHost
 from antiphon.actors.session.commands import Attach, Resume
 from antiphon.actors.session.refusals import Refused
@@ -42,11 +43,12 @@ class RealtimeRoute:
         disk: Disk,
         make_room: Callable[[], object],
         store: Log,
+        checkpoints: Checkpoints,
     ) -> None:
         """`make_room` is called when a client is refused for lack of room on the disk."""
         self._host, self._doors, self._settings, self._metrics = host, doors, settings, metrics
         self._disk, self._make_room, self._store = disk, make_room, store
-        self._trails = Trails()
+        self._trails = Trails(checkpoints)
         self._limits = settings.duplex_session.replay_limits
 
     async def serve(self, socket: WebSocket[Any, Any, Any]) -> None:

@@ -18,7 +18,7 @@ from antiphon.events.vocabulary import Event
 
 from .commands import Command, TimerName
 from .effects import Derive
-from .state import Session
+from .state import Session, Slice
 
 Happened: TypeAlias = Sequence[Event | Draft]
 Case = Callable[[Session, Any, Moment], Happened]  # each takes the command of its key
@@ -38,9 +38,10 @@ class Timer(Struct, frozen=True):
 class Mode(Struct, frozen=True, kw_only=True):
     """A mode's own entries. They take the place of the core's; but its folds run after the core's.
 
-    What a mode must remember of its own stands in `Session.own`.
+    What a mode must remember of its own stands in `Session.own`, as its `slice` from SessionOpened on.
     """
 
+    slice: type[Slice] | None = None
     cases: Mapping[type[Command], Case] = {}
     rules: Mapping[type[Event], Rule] = {}
     """What follows from a fact."""

@@ -8,6 +8,7 @@ from .cases.evolving import Evolving
 from .cases.exchanging import Exchanging
 from .cases.failing import Failing
 from .cases.following import Following
+from .cases.keeping import Keeping
 from .cases.killing import Killing
 from .cases.leasing import Leasing
 from .cases.reading import Reading
@@ -36,5 +37,6 @@ class LogSuite(
     Exchanging,
     Erasing,
     Crowding,
+    Keeping,
 ):
     """All of it: a test class of yours inherits this and has a `store` fixture."""

@@ -17,7 +17,7 @@ import time
 from ..errors import Corrupt, NoSuchSession, NotALog, Sealed, StoreFull
 from ..ids import SessionId
 from ..store import Expect, Scope
-from . import audio
+from . import audio, derived
 from .descriptors import Descriptors
 from .files import Files, full_disk
 from .layout import Layout, Life, sync_directory
@@ -71,6 +71,7 @@ def _seal(life: Life, files: Files) -> None:
             writer.close()
         footer.acked.result()
         os.chmod(life.events, 0o400)
+        derived.forget(life)
 
 
 def erase_audio(life: Life, files: Files) -> None:

@@ -5,6 +5,7 @@
         events.log                            header and frames (frame.py); locked by its writer (lock.py)
         audio.blob                            payloads that events refer to (audio.py)
         LOCK                                  who wrote last, and the last writer epoch (record.py)
+        derived-<name>                        what was computed from the events (derived.py)
         damaged-<n>/                          both files as they were before a salvage (salvage.py)
     sessions/<2 hex>/<session>/<incarnation>.erased
                                               that life was erased; empty, its time is when
@@ -24,6 +25,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -34,6 +36,7 @@ from .frame import HEADER_SIZE, FileHeader, decode_header, is_session_id
 
 FORMAT = 1
 _ERASED = ".erased"
+_DERIVED_NAME = re.compile(r"[a-z-]{1,40}", re.ASCII)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 
@@ -44,6 +47,8 @@ class _Store(Struct):
 
 class Life(Struct, frozen=True):
     """One incarnation of a session, as files."""
+
+    DERIVED: ClassVar[str] = "derived-"
 
     session: SessionId
     incarnation: int
@@ -65,6 +70,12 @@ class Life(Struct, frozen=True):
     def erased(self) -> str:
         """Stands where the life stood once it was erased as a whole."""
         return f"{self.directory}{_ERASED}"
+
+    def derived(self, name: str) -> str:
+        """Raises ValueError for a name that may not become a path."""
+        if not _DERIVED_NAME.fullmatch(name):
+            raise ValueError("what is derived has a name of a-z and -")
+        return f"{self.directory}/{self.DERIVED}{name}"
 
     def damaged(self) -> list[str]:
         """Folders of files that were moved aside when the life was salvaged."""

@@ -22,7 +22,7 @@ from ..envelope import BlobRef, Draft, Stored
 from ..errors import Corrupt, Fenced, Locked, LogError, NoSuchSession, NotALog, Sealed
 from ..ids import Seq, SessionId
 from ..store import Ack, CaughtUp, Deliver, Expect, Head, Holding, Lease, Level, Scope, SealedMark
-from . import reading, record
+from . import derived, reading, record
 from .batch import Batch
 from .descriptors import Descriptors
 from .erasing import erase
@@ -106,7 +106,10 @@ class SegmentLog:
     def read(
         self, session: SessionId, *, incarnation: int | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Stored]:
-        return reading.events(self._find(session, incarnation), start, stop)
+        life, writer = self._find(session, incarnation), self._live(session, incarnation)
+        if writer is None:
+            return reading.events(life, start, stop)
+        return reading.events(life, start, stop, writer.mark_before(start))
 
     def read_blob(self, session: SessionId, ref: BlobRef, *, incarnation: int | None = None) -> bytes:
         if (writer := self._live(session, incarnation)) is not None:
@@ -159,6 +162,12 @@ class SegmentLog:
         """
         life = self._find(session, None)
         return record.read(life.record).pid if is_held(life) else None
+
+    def keep_derived(self, session: SessionId, incarnation: int, name: str, data: bytes) -> None:
+        derived.keep(self._find(session, incarnation), name, data, self._files)
+
+    def derived(self, session: SessionId, incarnation: int, name: str) -> bytes | None:
+        return derived.read(self._find(session, incarnation), name)
 
     def seal(self, lease: Lease, reason: str) -> None:
         """A seal that goes through the writer thread is not waited for.

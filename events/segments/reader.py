@@ -24,10 +24,13 @@ from .scan import WINDOW, Scanner, last_batch
 class Reader:
     """An open events file and a place in it. A context manager. Raises NotALog when the file is not ours.
 
+    `begin` is the seq and the offset of the first frame that is looked at.
     Raises NoSuchSession when the life was erased meanwhile.
     """
 
-    def __init__(self, life: Life, *, window: int = WINDOW) -> None:
+    def __init__(
+        self, life: Life, *, window: int = WINDOW, begin: tuple[int, int] = (0, HEADER_SIZE)
+    ) -> None:
         self._life = life
         try:
             self._fd = os.open(life.events, os.O_RDONLY | os.O_CLOEXEC)
@@ -38,8 +41,9 @@ class Reader:
         except BaseException:
             os.close(self._fd)
             raise
+        seq, offset = begin
         self._scanner = Scanner(
-            self._fd, path=life.events, seed=self._seed, offset=HEADER_SIZE, window=window
+            self._fd, path=life.events, seed=self._seed, offset=offset, window=window, seq=seq
         )
 
     def __enter__(self) -> Reader:

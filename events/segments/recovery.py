@@ -12,7 +12,7 @@ import sys
 from collections import deque
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..codec import blob_of
 from ..envelope import BlobRef
@@ -26,6 +26,8 @@ from .scan import Scanner
 
 REMEMBERED = 64
 """Batches back from the end within which a repeated append is recognised."""
+MARKED_EVERY = 1024
+"""Events between two places that a writer knows of all of its log, so that reading may begin there."""
 
 _WRITER_OPENED = b"\x95" + msgspec.msgpack.encode(WriterOpened.__name__)
 
@@ -48,13 +50,15 @@ class Place(Struct, frozen=True, gc=False):
 
 
 class Found(Struct):
-    """The end of a log. `recent` are the places of its last batches, oldest first."""
+    """The end of a log. `recent` are the places of its last batches, oldest first; `marks` are the first seq
+    and the offset of one batch in every MARKED_EVERY events."""
 
     next_seq: int = 0
     events_end: int = HEADER_SIZE
     audio_end: int = audio.START
     writer_epoch: int = 0
     recent: tuple[Place, ...] = ()
+    marks: list[tuple[int, int]] = field(default_factory=lambda: [(0, HEADER_SIZE)])
 
 
 def recover(life: Life, header: FileHeader, events_fd: int, audio_fd: int, files: Files) -> Found:
@@ -96,6 +100,8 @@ def find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Frame
                 found.writer_epoch = _epoch_of(frame.payload)[4].writer_epoch
             if frame.flags & BATCH_END:
                 found.next_seq, found.events_end, found.audio_end = frame.seq + 1, _end(frame), audio_end
+                if batch[0].seq - found.marks[-1][0] >= MARKED_EVERY:
+                    found.marks.append((batch[0].seq, batch[0].offset))
                 batches.append(batch)
                 batch = []
     return found, batches
@@ -113,6 +119,8 @@ def drop_unsound(found: Found, batches: deque[list[Frame]], audio_fd: int, life:
             return
         first = batches.pop()[0]
         found.next_seq, found.events_end, found.audio_end = first.seq, first.offset, refs[0].offset
+        if found.marks[-1][0] >= found.next_seq > 0:
+            found.marks.pop()
 
 
 def _is_sound(audio_fd: int, ref: BlobRef, life: Life) -> bool:

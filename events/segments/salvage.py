@@ -18,6 +18,7 @@ from msgspec import Struct
 from ..container import Container, Unpacking
 from ..envelope import Stored
 from ..errors import Corrupt, NotALog
+from . import derived
 from .files import Files, full_disk
 from .frame import Seal, encode_header, encode_seal
 from .layout import Layout, Life, sync_directory
@@ -88,6 +89,7 @@ def repair(layout: Layout, life: Life, files: Files = Files()) -> Damage | None:
             os.replace(f"{folder}/audio.blob", life.audio)
             os.chmod(f"{folder}/events.log", 0o400)
             os.replace(f"{folder}/events.log", life.events)
+            derived.forget(life)
             sync_directory(life.directory)
     return damage
 

@@ -20,9 +20,11 @@ WINDOW = 1 << 20
 class Scanner:
     """Stands at the end of what has been seen of a log: at byte `offset`, before event `seq`."""
 
-    def __init__(self, fd: int, *, path: str, seed: int, offset: int, window: int = WINDOW) -> None:
+    def __init__(
+        self, fd: int, *, path: str, seed: int, offset: int, window: int = WINDOW, seq: int = 0
+    ) -> None:
         self._fd, self._path, self._seed, self._window = fd, path, seed, window
-        self.offset, self.seq = offset, 0
+        self.offset, self.seq = offset, seq
         self.seal: Frame | None = None
 
     def step(self) -> list[Frame]:

@@ -14,6 +14,7 @@ import os
 import structlog
 
 from ..errors import LogError
+from . import derived
 from .batch import Batch
 from .erasing import erase_audio
 from .files import Files
@@ -34,6 +35,7 @@ class Sealing:
         if error is None:
             try:
                 os.chmod(self._life.events, 0o400)
+                derived.forget(self._life)
                 if not self._keep_audio:
                     erase_audio(self._life, self._files)
             except OSError as problem:  # the seal stands; who asks what is held will see the rest

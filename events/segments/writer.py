@@ -9,6 +9,8 @@ it; any other failure ends the writer, because what lies on the disk is then not
 from __future__ import annotations
 
 import os
+import sys
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 
@@ -24,7 +26,7 @@ from .descriptors import BlobFile
 from .files import Files, as_log_error, write_rest
 from .frame import FRAME_SIZE, frame_at
 from .lock import Lock
-from .recovery import REMEMBERED, Found, Place
+from .recovery import MARKED_EVERY, REMEMBERED, Found, Place
 
 
 class Writer:
@@ -40,6 +42,7 @@ class Writer:
         self._open = True
         self._next, self._events_end, self._audio_end = found.next_seq, found.events_end, found.audio_end
         self._recent = deque(found.recent, maxlen=REMEMBERED)
+        self._marks = found.marks
         self._pending: deque[Batch] = deque()
         blobs.waiting = self._pending
         self._failed = False
@@ -87,6 +90,8 @@ class Writer:
             return
         if not self._sealing:
             self._recent.append(Place(batch.first, batch.events_at, len(batch.frames)))
+            if batch.first - self._marks[-1][0] >= MARKED_EVERY:
+                self._marks.append((batch.first, batch.events_at))
         elif not self._pending:
             self.close()
         batch.acked.settle(batch.ack)
@@ -108,6 +113,11 @@ class Writer:
         return Head(
             lease.session, lease.incarnation, lease.writer_epoch, Seq(next_seq), audio_end, sealed=False
         )
+
+    def mark_before(self, seq: int) -> tuple[int, int]:
+        """Where a reader may begin who wants events from `seq` on: a batch's first seq, and its offset. What
+        lies before it was found sound when the log was opened, or written by us."""
+        return self._marks[bisect_right(self._marks, (seq, sys.maxsize)) - 1]
 
     def read_blob(self, ref: BlobRef) -> bytes:
         with self._blobs.opened() as blobs:

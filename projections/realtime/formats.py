@@ -44,4 +44,4 @@ def format_of(config: Config, side: Side) -> Format:
 def shown(format_: Format) -> Json:
     """As the public protocol has it: only pcm has a rate to name."""
     name = _NAMES[format_]
-    return {"type": name, "rate": format_.rate} if format_ is PCM else {"type": name}
+    return {"type": name, "rate": format_.rate} if format_ == PCM else {"type": name}

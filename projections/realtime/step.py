@@ -245,7 +245,7 @@ def _audio(view: View, stored: Stored, event: v.AudioSpoken) -> tuple[View, Fram
 
 def _sounding(speaking: Speaking) -> Json:
     """The members of an audio delta."""
-    form = UNSET if speaking.format is PCM else speaking.format
+    form = UNSET if speaking.format == PCM else speaking.format
     return {"response_id": speaking.created.response, "item_id": speaking.played.item, "form": form}
 
 
@@ -335,7 +335,7 @@ def _ended(view: View, stored: Stored, event: v.ResponseEnded) -> tuple[View, Fr
 def _held_back(speaking: Speaking, ended: v.ResponseEnded) -> list[tuple[Callable[..., f.Frame], Json]]:
     """Converting to another rate holds a few samples back: at the end of an answer they are sent, too."""
     whole = ended.outcome in ("completed", "incomplete")
-    if not whole or speaking.format is PCM or not speaking.played.generated:
+    if not whole or speaking.format == PCM or not speaking.played.generated:
         return []
     return [(f.AudioDelta, _sounding(speaking))]
 

@@ -92,7 +92,7 @@ def test_a_session_that_was_written_is_one_that_could_have_been(tmp_path: Path, 
 
 
 def test_a_client_is_timed_as_it_comes_back(tmp_path: Path) -> None:
-    (one,) = resume.measure([("a while", 0.1, 2.0)], resumes=3, talkers=1)
+    (one,) = resume.measure([("a while", 0.1, 2.0, True)], resumes=3, talkers=1)
     assert len(one.hot) == 3
     for timed in (one.cold, *one.hot):
         assert 0 < timed.greeted_s <= timed.missed_s

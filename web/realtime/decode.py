@@ -114,7 +114,7 @@ class RealtimeDecoder:
         audio = frame.audio
         if self._config() is not self._seen:
             self._catch_up()
-        if self._form is not PCM:
+        if self._form != PCM:
             audio = self._sound.take(audio, self._form, frame.event_id)
         if not self._held and COLLECTED <= len(audio) <= LARGEST_PIECE and not len(audio) & 1:
             return [c.AppendAudio(client_event=frame.event_id, pcm=audio)]

@@ -29,8 +29,10 @@ from antiphon.events.vocabulary import (
 
 from . import ending, hearing, preparing
 from .asking import Prepare
+from .call import Call
 
 HALF_DUPLEX = Mode(
+    slice=Call,
     cases={
         Prepare: preparing.prepare,
         commands.AppendAudio: hearing.append_audio,

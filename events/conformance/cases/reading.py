@@ -40,6 +40,18 @@ class Reading:
         lease, _ = store.open(fresh_session())
         assert store.append(lease, 0, [text(0)]).level in store.log.capabilities
 
+    def test_a_long_log_is_read_from_any_place(self, store: StoreUnderTest) -> None:
+        lease, _ = store.open(fresh_session())
+        for first in range(0, 5_000, 250):
+            store.append(lease, first, [audio(n, 2) for n in range(first, first + 250)])
+        whole = list(store.log.read(lease.session))
+        places = (0, 1, 249, 250, 1_023, 1_024, 1_025, 2_500, 4_999, 5_000, 6_000)
+        for _ in range(2):
+            for start in places:
+                assert list(store.log.read(lease.session, start=start)) == whole[start:]
+                assert list(store.log.read(lease.session, start=start, stop=start + 3)) == whole[start:][:3]
+            lease, _ = store.reopen(lease)
+
     @settings(max_examples=40, suppress_health_check=SHARED, deadline=None)
     @given(sizes=st.lists(st.lists(st.none() | st.integers(0, 300), min_size=1, max_size=5), max_size=8))
     def test_any_sequence_of_batches_reads_back_as_one_contiguous_log(

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
+from antiphon.actors.checkpoints import with_own
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.absence import AWAY_S
 from antiphon.actors.session.decide import decide, refused
@@ -248,7 +250,7 @@ class Talk:
         state = Session(self.state.id)
         for stored in self.stored:
             state = refold(state, stored)
-        return state
+        return kept(state)
 
     # --- on each step -------------------------------------------------------------------------------------
 
@@ -283,6 +285,12 @@ class Talk:
     def _but_for_the_record(state: Session) -> Session:
         blank = Session(state.id)
         return replace(state, seq=blank.seq, at=blank.at, refusals=blank.refusals, accepted=blank.accepted)
+
+
+def kept(state: Session) -> Session:
+    """As a checkpoint gives it back."""
+    encoded = msgspec.msgpack.encode((replace(state, own=None), state.own))
+    return with_own(*msgspec.msgpack.decode(encoded, type=tuple[Session, msgspec.Raw]))
 
 
 def spoken(lines: Sequence[Line]) -> list[tuple[str, str]]:

@@ -226,9 +226,11 @@ def _nothing_is_said_twice(log: Sequence[Stored]) -> None:
 # --- duplex frames ----------------------------------------------------------------------------------------
 
 
-def check_duplex_frames(log: Sequence[Stored]) -> None:
-    """The laws of a duplex connection that the core answers for: order, one end each, joined deltas."""
-    frames = _duplex(log)
+def check_duplex_frames(log: Sequence[Stored], cut: int) -> None:
+    """The laws of a duplex connection that the core answers for: order, one end each, joined deltas. Whoever
+    goes on from the view that was kept at the cut is shown the same."""
+    frames = _duplex(log, cut)
+    assert frames == _duplex(log, 0)
     numbers = [frame["server_event_seq"] for frame in frames]
     assert numbers == sorted(set(numbers))
     said: dict[str, str] = {}
@@ -256,10 +258,12 @@ def check_duplex_frames(log: Sequence[Stored]) -> None:
                 assert frame is frames[-1]
 
 
-def _duplex(log: Sequence[Stored]) -> list[dict[str, Any]]:
+def _duplex(log: Sequence[Stored], cut: int) -> list[dict[str, Any]]:
     projection, shown = DuplexProjection(), []
     view = projection.begin(1)
-    for stored in log:
+    for n, stored in enumerate(log):
+        if n == cut:
+            view = msgspec.msgpack.decode(msgspec.msgpack.encode(view), type=type(view))
         view, frames = projection.step(view, stored)
         shown += [wire(frame) for frame in frames]
     return shown

@@ -14,6 +14,7 @@ import random
 import sys
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -43,7 +44,7 @@ from .acts import (
     truncate,
     understand,
 )
-from .given import VAD, Talk
+from .given import VAD, Talk, kept
 from .laws import check_duplex_frames, check_events, check_frames, frames_of
 
 EXAMPLES = 2_000 if os.environ.get("CI") else 150
@@ -151,7 +152,7 @@ def hold(kind: Kind, acts: Conversation, cut: int) -> int:
         act(talk, n)
     check_events(talk.stored)
     if kind in DUPLEX:
-        check_duplex_frames(talk.stored)
+        check_duplex_frames(talk.stored, cut % len(talk.stored))
     else:
         check_frames(talk.stored)
     check_cursors(talk)
@@ -169,15 +170,18 @@ def check_cursors(talk: Talk) -> None:
 
 
 def check_cut(talk: Talk, cut: int) -> None:
-    """Another process folds up to the cut, and a second one the rest; an attachment does the same."""
+    """Another process folds up to the cut and keeps what it has, a second one goes on from that; an attachment
+    does the same."""
     state = Session(talk.state.id)
     for stored in talk.stored[:cut]:
         state = refold(state, stored)
+    state = kept(state)
     for stored in talk.stored[cut:]:
         before, state = state, refold(state, stored)
         check_moved(before, state)
     assert state == talk.state == talk.restarted()
     view, shown = frames_of(talk.stored[:cut])
+    view = msgspec.msgpack.decode(msgspec.msgpack.encode(view), type=type(view))
     _, rest = frames_of(talk.stored[cut:], view)
     assert shown + rest == frames_of(talk.stored)[1]
 
