@@ -69,6 +69,8 @@ CLIENT = (
     "input_audio_buffer_empty",
     "invalid_input_modality",
     "realtime_input_failed",
+    "not_prepared",
+    "not_idle",
     "native_text_append_unsupported",
     "item_not_found",
     "invalid_function_call_output",
