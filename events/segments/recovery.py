@@ -2,8 +2,8 @@
 
 The log ends at the last whole batch whose blobs lie within the blob file; the blobs of that batch must also
 be what was written. Frames are cut first, then blobs, so that no crash in between leaves a frame without
-its blob. Damage before the end is not repaired: it is Corrupt, and both files stay as they are. Where landmarks
-were kept, what lies before them is not looked at: an earlier writer did, and whoever reads it will.
+its blob. Damage before the end is not repaired: it is Corrupt, and both files stay as they are. Where
+landmarks were kept, what lies before them is not looked at: an earlier writer did, and whoever reads it will.
 """
 
 from __future__ import annotations
