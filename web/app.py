@@ -70,12 +70,7 @@ class Server:
             keep_audio=not settings.no_audio_log,
         )
         self.store.stats.observe = self.metrics.append_seconds.observe
-        identity = Identity(
-            code=__version__,
-            boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-            owner=f"antiphon {__version__}",
-            projections=versions(),
-        )
+        identity = _identity()
         limits, watching = settings.duplex_session, self.metrics.timings.watch
         self.peers = Peers(plan.directory, plan.worker)
         kept = checkpoints(self.store)
@@ -92,17 +87,8 @@ class Server:
         self.disk = Disk(data, policy.min_free_bytes)
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
         self._asking: set[asyncio.Task[None]] = set()
-        self.realtime = RealtimeRoute(
-            self.host,
-            self.doors,
-            self.apps,
-            settings,
-            self.metrics,
-            self.disk,
-            self._make_room,
-            self.store,
-            kept,
-        )
+        routes = (self.host, self.doors, self.apps, settings, self.metrics, self.disk)
+        self.realtime = RealtimeRoute(*routes, self._make_room, self.store, kept)
         every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
         self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)
 
@@ -145,6 +131,15 @@ class Server:
             asking = asyncio.create_task(self.peers.make_room(several.WITHIN_S))
             self._asking.add(asking)
             asking.add_done_callback(self._asking.discard)
+
+
+def _identity() -> Identity:
+    return Identity(
+        code=__version__,
+        boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        owner=f"antiphon {__version__}",
+        projections=versions(),
+    )
 
 
 def void(_: object) -> None:
