@@ -98,8 +98,8 @@ class Sessions:
         self._calls.when(partial(self._engine.open, fence, command.config), partial(self._opened, session))
 
     def _has_room(self) -> bool:
-        """For one more. Where all places are taken, one that only waits for its writer gives way: the one that
-        has waited longest. Its place is free at once unless the engine takes time to let go."""
+        """For one more. Where all places are taken, the session that has waited longest for its writer gives
+        way. Its place is free at once unless the engine takes time to let go."""
         if len(self) >= self._places and self._lingering:
             self.let_go(self.of[next(iter(self._lingering))])
         return len(self) < self._places

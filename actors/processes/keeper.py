@@ -66,7 +66,7 @@ class Kept(Struct):
         """Count a death; returns how long to wait before the next start."""
         served_s = 0.0 if self.ready is None else now - self.ready
         self.failures = max(self.failures - served_s / SUCCESS_S, 0.0) + 1
-        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self.failures - 1))
+        pause: float = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self.failures - 1))
         self.due, self.ready = now + pause, None
         return pause
 
