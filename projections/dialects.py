@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from .base import Projection
 from .beta.projection import BetaProjection
 from .duplex.projection import DuplexProjection
+from .half_duplex.projection import HalfDuplexProjection
 from .native.projection import NativeProjection
 from .realtime.projection import RealtimeProjection
 
@@ -15,6 +16,7 @@ DIALECTS: Mapping[str, Projection] = {
     "realtime_beta": BetaProjection(),
     "duplex": DuplexProjection(),
     "native": NativeProjection(),
+    "half_duplex": HalfDuplexProjection(),
 }
 
 
