@@ -9,6 +9,7 @@ from .beta.projection import BetaProjection
 from .duplex.projection import DuplexProjection
 from .half_duplex.projection import HalfDuplexProjection
 from .native.projection import NativeProjection
+from .personaplex.projection import AudioDuplexProjection, PersonaPlexProjection
 from .realtime.projection import RealtimeProjection
 
 DIALECTS: Mapping[str, Projection] = {
@@ -17,6 +18,8 @@ DIALECTS: Mapping[str, Projection] = {
     "duplex": DuplexProjection(),
     "native": NativeProjection(),
     "half_duplex": HalfDuplexProjection(),
+    "personaplex": PersonaPlexProjection(),
+    "audio_duplex": AudioDuplexProjection(),
 }
 
 

@@ -28,6 +28,7 @@ from .input import (
     SpeechStopped,
     VoiceScored,
 )
+from .personaplex import InputFinished, InputUndecodable
 from .playback import ItemTruncated, OutputCleared, PlaybackAcknowledged, PlaybackEstimated
 from .response import (
     AnswerRouted,
@@ -94,6 +95,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     ItemAdded, ItemRemoved,
     EpochAdvanced,
     CallPrepared, InputDropped,
+    InputUndecodable, InputFinished,
 )  # fmt: skip
 
 __all__ = [
@@ -127,7 +129,9 @@ __all__ = [
     "InputCleared",
     "InputCommitted",
     "InputDropped",
+    "InputFinished",
     "InputTranscribed",
+    "InputUndecodable",
     "Item",
     "ItemAdded",
     "ItemRemoved",
