@@ -9,12 +9,14 @@ from .beta.projection import BetaProjection
 from .duplex.projection import DuplexProjection
 from .native.projection import NativeProjection
 from .realtime.projection import RealtimeProjection
+from .video.projection import VideoProjection
 
 DIALECTS: Mapping[str, Projection] = {
     "realtime": RealtimeProjection(),
     "realtime_beta": BetaProjection(),
     "duplex": DuplexProjection(),
     "native": NativeProjection(),
+    "video": VideoProjection(),
 }
 
 

@@ -27,7 +27,7 @@ from antiphon.projections.dialects import versions
 
 from . import health, several
 from .auth import Denied, Doorkeeper
-from .dialects import NATIVE_PATH
+from .dialects import NATIVE_PATH, VIDEO_PATH
 from .disk import Disk
 from .janitor import Janitor
 from .metrics import Metrics
@@ -223,7 +223,7 @@ async def _metrics(state: State) -> Response[bytes]:
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@websocket(["/v1/realtime", NATIVE_PATH])
+@websocket(["/v1/realtime", NATIVE_PATH, VIDEO_PATH])
 async def _realtime(socket: WebSocket[Any, Any, Any]) -> None:
     server: Server = socket.app.state.server
     await server.realtime.serve(socket)
