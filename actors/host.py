@@ -7,6 +7,7 @@ its way to the stages, and routes what stages say to the session they mean.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from msgspec import Struct
 from thespian.actors import ActorExitRequest, ActorSystem
 
 from antiphon.events.errors import LogError, NoSuchSession
-from antiphon.events.ids import Fence, ItemId, SessionId
+from antiphon.events.ids import Fence, SessionId
 from antiphon.events.store import Log
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config
@@ -26,8 +27,9 @@ from antiphon.events.vocabulary import Abilities, Config
 from .admission import Admission, CannotOpen, Entrance, Places
 from .checkpoints import Checkpoints
 from .handover import ANSWER_S, Departed, Handover
-from .link.queue import StageQueue
+from .hosted import Hosted
 from .link.serving_end import StageLink
+from .naming import check_name
 from .revival import fold_in_slices
 from .runtime import Sink
 from .session import commands
@@ -36,12 +38,10 @@ from .session.commands import StageRole, TimerName
 from .session.life import HANDOVER
 from .session.state import Session
 from .session_actor import (
-    Ask,
     Begin,
     Come,
     FromStage,
     Leave,
-    Retrieve,
     SessionActor,
     StageBack,
     StageGone,
@@ -52,6 +52,8 @@ from .session_loop import Opening, Watch
 from .stages.contract import Acknowledge, Close, Descriptor, Open, StageCommand, StageMessage
 
 log = structlog.get_logger(__name__)
+
+ENDING_S = 1.0
 
 
 class Identity(Struct, frozen=True):
@@ -67,46 +69,6 @@ class Identity(Struct, frozen=True):
         return commands.OpenWriter(
             writer_epoch=0, code=self.code, boot=self.boot, projections=self.projections
         )
-
-
-class Hosted:
-    """One live session, as its attachment reaches it."""
-
-    __slots__ = ("__weakref__", "_relief", "address", "gone", "held", "id", "queues", "tell")
-
-    def __init__(self, host: SessionHost, session: SessionId, address: Any) -> None:
-        self.id, self.address = session, address
-        self.tell = host.teller(address)
-        self.queues = {role: StageQueue(host.sender(role)) for role in host.links}
-        self._relief = asyncio.Event()
-        self.gone = asyncio.Event()
-        """Set when this process serves it no more."""
-        self.held = False
-        """Whether its client is waiting for relief."""
-
-    def ask(self, sink: Sink, command: commands.Command) -> None:
-        self.tell(Ask(sink, command))
-
-    def retrieve(self, sink: Sink, item: ItemId, client_event: str | None) -> None:
-        self.tell(Retrieve(sink, item, client_event))
-
-    @property
-    def behind(self) -> bool:
-        """Whether the stages are behind what the client has sent: stop reading from it."""
-        for queue in self.queues.values():  # noqa: SIM110  # asked with every frame: any() takes twice as long
-            if queue.is_long:
-                return True
-        return False
-
-    async def relieved(self) -> None:
-        """Wait until the stages have caught up, or the session has ended."""
-        self.held = True
-        self._relief.clear()
-        await self._relief.wait()
-
-    def relieve(self) -> None:
-        self.held = False
-        self._relief.set()
 
 
 def _kind(able: Abilities) -> tuple[str, str, int]:
@@ -177,15 +139,24 @@ class SessionHost:
         return self._entrance.abilities()
 
     def open(
-        self, sink: Sink, config: Config, attach: commands.Attach, *, mode: str, principal: str | None
+        self,
+        sink: Sink,
+        config: Config,
+        attach: commands.Attach,
+        *,
+        mode: str,
+        principal: str | None,
+        name: SessionId | None = None,
     ) -> Hosted:
         """Open a session for an attachment, which is told everything from its first event on.
 
-        Raises CannotOpen; nothing was opened then.
+        `name` is what its client wants it to be called. Raises CannotOpen; nothing was opened then.
         """
         abilities = self.abilities()
+        if name is not None:
+            check_name(self._log, name, mode, principal)
         self._entrance.take_place()
-        session = SessionId(f"sess_{secrets.token_hex(12)}")
+        session = name or SessionId(f"sess_{secrets.token_hex(12)}")
         asked = commands.OpenSession(
             incarnation=0,
             mode=mode,
@@ -194,7 +165,7 @@ class SessionHost:
             principal=principal,
             terms=self._terms,
         )
-        return self._host(self._opening(session, asked), sink, attach)
+        return self._host(self._opening(session, asked), sink, attach, principal)
 
     async def resume(self, sink: Sink, session: SessionId, asked: commands.Resume) -> Hosted:
         """Bind an attachment to a session that has begun, here, in another process or in one that is no more.
@@ -208,7 +179,7 @@ class SessionHost:
             hosted = self._sessions.get(session)  # somebody else may have been quicker
             if hosted is None:
                 self._entrance.take_place(admitted=admitted)
-                return self._host(opening, sink, asked)
+                return self._host(opening, sink, asked, asked.principal)
         hosted.tell(Come(sink, asked))
         return hosted
 
@@ -234,6 +205,13 @@ class SessionHost:
             raise CannotOpen("session_resume_conflict", told)
         let_go = self._handover is not None and await self._handover.fetch(session)
         return self._opening(session, None, state), let_go
+
+    async def let_end(self, session: SessionId) -> None:
+        """Give a session of that name, if there is one here, a moment to be over: its client may be gone."""
+        hosted = self._sessions.get(session)
+        if hosted is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(hosted.gone.wait(), ENDING_S)
 
     async def hand_over(self, session: SessionId) -> bool:
         """Let a session go, for another process. Whether it was here."""
@@ -266,8 +244,14 @@ class SessionHost:
             self._checkpoints,
         )
 
-    def _host(self, opening: Opening, sink: Sink, asked: commands.Attach | commands.Resume) -> Hosted:
-        hosted = Hosted(self, opening.session, self._system.createActor(SessionActor))
+    def _host(
+        self, opening: Opening, sink: Sink, asked: commands.Attach | commands.Resume, principal: str | None
+    ) -> Hosted:
+        address, senders = (
+            self._system.createActor(SessionActor),
+            {role: self.sender(role) for role in self.links},
+        )
+        hosted = Hosted(opening.session, address, principal, self.teller(address), senders)
         self._sessions[opening.session] = hosted
         self._departed.came(opening.session)
         self._empty.clear()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from .base import Projection
 from .beta.projection import BetaProjection
 from .duplex.projection import DuplexProjection
+from .half_duplex.projection import HalfDuplexProjection
 from .native.projection import NativeProjection
 from .realtime.projection import RealtimeProjection
 from .video.projection import VideoProjection
@@ -16,6 +17,7 @@ DIALECTS: Mapping[str, Projection] = {
     "realtime_beta": BetaProjection(),
     "duplex": DuplexProjection(),
     "native": NativeProjection(),
+    "half_duplex": HalfDuplexProjection(),
     "video": VideoProjection(),
 }
 

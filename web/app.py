@@ -145,6 +145,7 @@ def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
             _health,
             _metrics,
             _realtime,
+            _half_duplex,
             create_static_files_router(path="/", directories=[_page()], html_mode=True),
         ],
         lifespan=[_lifespan(settings, plan)],
@@ -227,3 +228,9 @@ async def _metrics(state: State) -> Response[bytes]:
 async def _realtime(socket: WebSocket[Any, Any, Any]) -> None:
     server: Server = socket.app.state.server
     await server.realtime.serve(socket)
+
+
+@websocket("/ws/half_duplex/{name:str}")
+async def _half_duplex(socket: WebSocket[Any, Any, Any], name: str) -> None:
+    server: Server = socket.app.state.server
+    await server.realtime.serve_call(socket, name)

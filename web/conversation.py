@@ -14,7 +14,7 @@ import structlog
 from litestar import WebSocket
 from litestar.exceptions import WebSocketDisconnect
 
-from antiphon.actors.host import Hosted
+from antiphon.actors.hosted import Hosted
 from antiphon.events.store import Log
 
 from . import direct

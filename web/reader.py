@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from antiphon.actors.host import Hosted
+from antiphon.actors.hosted import Hosted
 from antiphon.actors.session.commands import AppendAudio
 
 from .attach import Attachment

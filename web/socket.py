@@ -13,7 +13,9 @@ from antiphon.actors.checkpoints import Checkpoints
 from antiphon.actors.host import SessionHost
 from antiphon.actors.session.commands import Attach, Resume
 from antiphon.actors.session.refusals import Refused
+from antiphon.events.ids import SessionId
 from antiphon.events.store import Log
+from antiphon.projections.half_duplex.frames import QueueDone
 
 from .attach import Attachment, hashed
 from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
@@ -22,6 +24,7 @@ from .conversation import Conversation, write
 from .dialect import Beginning, Dialect, Left, Return
 from .dialects import chosen, members
 from .disk import Disk
+from .half_duplex.dialect import HALF_DUPLEX, named
 from .metrics import Metrics
 from .observing import Observer, is_asked_for
 from .realtime.undecodable import Undecodable
@@ -70,13 +73,30 @@ class RealtimeRoute:
         else:
             await self._attach(socket, dialect, principal)
 
+    async def serve_call(self, socket: WebSocket[Any, Any, Any], name: str) -> None:
+        """A half-duplex call, which its client has given a name."""
+        offered, query = socket.scope["subprotocols"], socket.query_params
+        try:
+            principal = self._doors.admit(socket.headers, offered, query.get("api_key"))
+            session = named(name)
+        except Denied as denied:
+            self._metrics.refused.labels(denied.code).inc()
+            await _deny(socket, denied)
+            return
+        await socket.accept(subprotocols=_first_public(offered))
+        await self._attach(socket, HALF_DUPLEX, principal, session)
+
     async def _attach(
-        self, socket: WebSocket[Any, Any, Any], dialect: Dialect, principal: str | None
+        self,
+        socket: WebSocket[Any, Any, Any],
+        dialect: Dialect,
+        principal: str | None,
+        name: SessionId | None = None,
     ) -> None:
         most_bytes = self._settings.duplex_session.max_pending_output_bytes_per_session
         attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc(), most_bytes)
         try:
-            first = await self._enter(attachment, socket, principal)
+            first = await self._enter(attachment, socket, principal, name)
         except (CannotOpen, Refused, Undecodable) as refusal:
             self._metrics.refused.labels(refusal.code).inc()
             client_event, parameter = _named_in(refusal)
@@ -92,13 +112,18 @@ class RealtimeRoute:
             await conversation.hold(first, self._store, self._trails)
 
     async def _enter(
-        self, attachment: Attachment, socket: WebSocket[Any, Any, Any], principal: str | None
+        self,
+        attachment: Attachment,
+        socket: WebSocket[Any, Any, Any],
+        principal: str | None,
+        name: SessionId | None,
     ) -> str | None:
         """Open a session for the attachment, or bring it back to its own. The frame that is to be asked
-        first, if one came already."""
+        first, if one came already. Nobody comes back to a session that its client has given a name."""
         dialect, query = attachment.dialect, members(socket.query_params)
         client = socket.headers.get("user-agent", "")[:200]
-        came: Return | Beginning | None = asked_in(query) if dialect.comes_back else None
+        comes_back = dialect.comes_back and name is None
+        came: Return | Beginning | None = asked_in(query) if comes_back else None
         if came is None:
             came = await dialect.begin(query, socket.receive, self._host.abilities, self._settings.model)
         if isinstance(came, Return):
@@ -107,11 +132,15 @@ class RealtimeRoute:
         if self._disk.is_low:
             self._make_room()
             raise CannotOpen("resource_exhausted", "the disk of the server is nearly full; try again later")
+        if name is not None:
+            await self._host.let_end(name)
         attach = Attach(dialect=dialect.name, client=client, token=attachment.token_hash)
         attachment.hosted = self._host.open(
-            attachment, came.config, attach, mode=dialect.mode, principal=principal
+            attachment, came.config, attach, mode=dialect.mode, principal=principal, name=name
         )
         self._metrics.opened.inc()
+        if name is not None:
+            attachment.reply(QueueDone())
         return came.first
 
     async def _bring_back(

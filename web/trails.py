@@ -19,7 +19,7 @@ from msgspec import Struct
 from antiphon import events, projections
 from antiphon.actors import modes, session
 from antiphon.actors.checkpoints import Checkpoints, digest_of
-from antiphon.actors.host import Hosted
+from antiphon.actors.hosted import Hosted
 from antiphon.events.envelope import Stored
 from antiphon.events.errors import LogError
 from antiphon.events.ids import ResponseId, Seq, SessionId

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from antiphon.actors.host import Hosted
+from antiphon.actors.hosted import Hosted
 from antiphon.actors.runtime import Published
 from antiphon.actors.session import commands
 from antiphon.events.envelope import Stored

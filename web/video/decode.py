@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from antiphon.actors.modes.video.asking import AppendSound, Finish, Query, Show
-from antiphon.actors.session.commands import Image
+from antiphon.actors.modes.video.commands import AppendSound, Finish, Query, Show
+from antiphon.actors.session.commands import Image, KeepAlive
 from antiphon.events.units import SAMPLE_RATE
 from antiphon.events.vocabulary import Config, Labels
 from antiphon.media.images import BadImage, TooManyPixels, examine
@@ -126,7 +126,8 @@ class VideoDecoder:
         query = Query(text=asked.text, pcm=heard, sent_bytes=len(pcm), streams=environment.streams())
         stream, self._stream = self._stream, None
         rest = b"" if stream is None else to_pcm(stream.finish())
-        return [AppendSound(pcm=rest, sent_bytes=0), query] if rest else [query]
+        seen = KeepAlive(attachment=0)  # also where nothing can be asked
+        return [seen, AppendSound(pcm=rest, sent_bytes=0), query] if rest else [seen, query]
 
 
 def _threshold(config: Config) -> float | None:

@@ -8,7 +8,7 @@ comes back to a call: it ends with its connection.
 
 from __future__ import annotations
 
-from antiphon.actors.session import commands
+from antiphon.actors.session.commands import AppendAudio, Park
 from antiphon.actors.session.mode import Mode, Timer
 from antiphon.events.vocabulary import (
     CallPrepared,
@@ -28,15 +28,15 @@ from antiphon.events.vocabulary import (
 )
 
 from . import ending, hearing, preparing
-from .asking import Prepare
 from .call import Call
+from .commands import Prepare
 
 HALF_DUPLEX = Mode(
     slice=Call,
     cases={
         Prepare: preparing.prepare,
-        commands.AppendAudio: hearing.append_audio,
-        commands.Park: ending.end_with_process,
+        AppendAudio: hearing.append_audio,
+        Park: ending.end_with_process,
     },
     rules={
         ClientDetached: ending.end_with_client,

@@ -10,8 +10,8 @@ from antiphon.actors.session.state import Session
 from antiphon.events.units import Millis, Moment, Samples
 from antiphon.events.vocabulary import CallPrepared, Event, InputCleared, SessionOpened
 
-from .asking import Prepare
 from .call import Call, is_speaking, of
+from .commands import Prepare
 
 
 def prepare(state: Session, command: Prepare, at: Moment) -> list[Event]:

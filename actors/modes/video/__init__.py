@@ -8,12 +8,11 @@ when the client has been silent for too long.
 
 from __future__ import annotations
 
-from antiphon.actors.session import commands
+from antiphon.actors.session import commands as core
 from antiphon.actors.session.mode import Mode, Timer
 from antiphon.events.vocabulary import (
     ClientDetached,
     ClientSeen,
-    CommandRefused,
     InputAppended,
     InputCleared,
     ResponseEnded,
@@ -26,7 +25,7 @@ from antiphon.events.vocabulary import (
 )
 
 from . import ending, hearing, querying, seeing
-from .asking import AppendSound, Finish, Query, Show
+from .commands import AppendSound, Finish, Query, Show
 from .stream import Stream
 
 VIDEO = Mode(
@@ -36,8 +35,8 @@ VIDEO = Mode(
         AppendSound: hearing.append_sound,
         Query: querying.query,
         Finish: ending.finish,
-        commands.KeepAlive: ending.keep_alive,
-        commands.Park: ending.end_with_process,
+        core.KeepAlive: ending.keep_alive,
+        core.Park: ending.end_with_process,
     },
     rules={
         VideoQueried: querying.answer,
@@ -55,7 +54,6 @@ VIDEO = Mode(
         InputAppended: (hearing.fold, ending.fold),
         InputCleared: (hearing.fold,),
         ClientSeen: (ending.fold,),
-        CommandRefused: (ending.fold,),
         ResponseEnded: (querying.fold, ending.fold),
     },
     effects={InputAppended: hearing.ask_nobody},

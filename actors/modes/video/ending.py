@@ -22,7 +22,7 @@ from antiphon.events.vocabulary import (
     VideoFinished,
 )
 
-from .asking import Finish
+from .commands import Finish
 from .stream import Stream, of
 
 IDLE_S = 60

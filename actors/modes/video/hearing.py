@@ -15,7 +15,7 @@ from antiphon.events.ids import Operation
 from antiphon.events.units import BYTES_PER_SAMPLE, Moment, Samples
 from antiphon.events.vocabulary import CommandRefused, Event, InputAppended, InputCleared, VideoQueried
 
-from .asking import AppendSound
+from .commands import AppendSound
 from .stream import of
 
 MOST_BYTES = 4 * 1024 * 1024

@@ -30,7 +30,7 @@ from antiphon.events.vocabulary import (
     VideoQueried,
 )
 
-from .asking import Query
+from .commands import Query
 from .hearing import appended
 from .sampling import Invalid, checked
 from .seeing import sampled

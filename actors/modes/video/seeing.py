@@ -23,7 +23,7 @@ from antiphon.events.vocabulary import (
     VideoFrameUnreadable,
 )
 
-from .asking import Show
+from .commands import Show
 from .stream import Kept, keep, of, options
 
 MOST_BYTES = 32 * 1024 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.actors.modes.half_duplex.asking import Prepare
+from antiphon.actors.modes.half_duplex.commands import Prepare
 from antiphon.actors.session import commands as c
 from antiphon.events.vocabulary import Event, SpeechStarted, SpeechStopped, TurnDetection
 from tests.actors.session.given import WINDOW, Talk

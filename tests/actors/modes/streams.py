@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from antiphon.actors.modes.video.asking import AppendSound, Query, Show
+from antiphon.actors.modes.video.commands import AppendSound, Query, Show
 from antiphon.actors.modes.video.stream import Stream
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.effects import Answer

@@ -7,7 +7,7 @@ import os
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from antiphon.actors.modes.half_duplex.asking import Prepare
+from antiphon.actors.modes.half_duplex.commands import Prepare
 from antiphon.actors.session.refusals import Refused
 from antiphon.events import vocabulary as v
 from tests.actors.session.acts import (

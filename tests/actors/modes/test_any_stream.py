@@ -7,7 +7,7 @@ import os
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from antiphon.actors.modes.video.asking import AppendSound, Finish, Query, Show
+from antiphon.actors.modes.video.commands import AppendSound, Finish, Query, Show
 from antiphon.actors.modes.video.hearing import MOST_BYTES
 from antiphon.actors.modes.video.seeing import MOST_BYTES as MOST_IMAGES
 from antiphon.actors.session import commands as c

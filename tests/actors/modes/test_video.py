@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from antiphon.actors.modes.video.asking import AppendSound, Finish, Query, Show
+from antiphon.actors.modes.video.commands import AppendSound, Finish, Query, Show
 from antiphon.actors.modes.video.hearing import MOST_BYTES
 from antiphon.actors.modes.video.sampling import Invalid, checked
 from antiphon.actors.modes.video.seeing import MOST_BYTES as MOST_IMAGES
