@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile campaigns clean
+.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-chaos bench-load campaigns clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -66,6 +66,12 @@ bench-handover: dev  ## how long a session is silent that changes its process (A
 
 bench-hostile: dev  ## what strangers and enemies cost those who only talk (ARGS=--short: whether it works)
 	@$(BIN)/python -m bench.hostile $(ARGS)
+
+bench-chaos: dev  ## kill, stop and cut anything under clients that talk: what they lose (ARGS=--short: each once)
+	@$(BIN)/python -m bench.chaos $(ARGS)
+
+bench-load: dev  ## many clients of every dialect, most steady and some restless (ARGS="--churn 60": for an hour)
+	@$(BIN)/python -m bench.load $(ARGS)
 
 campaigns: dev  ## try to make the log lose something (ARGS=--short: a part of it)
 	@$(BIN)/python -m bench.campaigns $(ARGS)

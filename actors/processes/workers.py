@@ -2,7 +2,7 @@
 
 * One that ends is started again, at first without much of a pause, then after pauses that grow. Every
   SUCCESS_S for which it answered make good for one failure; after MOST_FAILURES that nothing made good the
-  server gives up.
+  server gives up. One that was told to stop has not failed.
 * One that does not show that it is alive (pulse.py) for HANGS_S is killed, and so is one that takes longer
   than START_S to begin. A launcher that was itself kept from looking judges nobody.
 * All accept on one listening socket, which the launcher keeps open: who connects while a process is being
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -32,6 +33,8 @@ OTHERS_FIRST_S = 0.5
 """Where others serve, they take the clients of one that died before its start takes their core."""
 HANGS_S = 6.0
 START_S = 60.0
+TOLD_TO_STOP = (signal.SIGTERM, signal.SIGINT)
+"""Whoever ends by one of them has done what it was told, and has not failed."""
 LOOKS_EVERY_S = 1.0
 
 Start = Callable[[int, int, bool], "subprocess.Popen[bytes]"]
@@ -60,14 +63,14 @@ class Worker:
 
     def begin(self) -> None:
         """Start it. Raises OSError."""
-        pulse = Pulse()
+        pulse, beating_fd = Pulse.inherited()
         try:
-            self.process = self._start(self.number, pulse.beating_fd, self._starts > 0)
+            self.process = self._start(self.number, beating_fd, self._starts > 0)
         except OSError:
             pulse.close()
             raise
         finally:
-            pulse.handed_over()
+            os.close(beating_fd)  # the process has it: it alone
         self._pulse, self._began, self.due = pulse, time.monotonic(), None
         self._killed = False
         self._starts += 1
@@ -121,6 +124,10 @@ class Worker:
         pulse.close()
         self.process = self._pulse = None
         self._ended(self.number, process.pid)
+        if -status in TOLD_TO_STOP:
+            self.due = time.monotonic() + self._first_pause_s
+            log.info("worker.stopped", worker=self.number, restart_in_s=self._first_pause_s)
+            return
         self._failed(f"it ended {ending(status)}", 0.0 if pulse.last is None else pulse.last - self._began)
 
     def _failed(self, how: str, lived_s: float) -> None:

@@ -20,9 +20,8 @@ _log = structlog.get_logger()
 _CHECKSUM_SIZE = 4
 
 
-def keep(life: Life, name: str, data: bytes, files: Files) -> None:
+def write(path: str, data: bytes, files: Files) -> None:
     """Where the disk does not let us, nothing is kept, and the program's log says so."""
-    path = life.derived(name)
     fresh = f"{path}.{secrets.token_hex(4)}"
     try:
         fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -32,14 +31,15 @@ def keep(life: Life, name: str, data: bytes, files: Files) -> None:
             os.close(fd)
         os.rename(fresh, path)
     except OSError as error:
-        _log.warning("segments.derived_not_kept", session=life.session, name=name, error=str(error))
+        _log.warning("segments.derived_not_kept", path=path, error=str(error))
         with contextlib.suppress(OSError):
             os.unlink(fresh)
 
 
-def read(life: Life, name: str) -> bytes | None:
+def read(path: str) -> bytes | None:
+    """None where nothing is kept there, or not what was written."""
     try:
-        with open(life.derived(name), "rb") as file:
+        with open(path, "rb") as file:
             checksum, data = file.read(_CHECKSUM_SIZE), file.read()
     except OSError:
         return None

@@ -77,6 +77,11 @@ class Life(Struct, frozen=True):
             raise ValueError("what is derived has a name of a-z and -")
         return f"{self.directory}/{self.DERIVED}{name}"
 
+    @property
+    def landmarks(self) -> str:
+        """Derived, too; nobody else may give that name."""
+        return f"{self.directory}/{self.DERIVED}landmarks.store"
+
     def damaged(self) -> list[str]:
         """Folders of files that were moved aside when the life was salvaged."""
         names = os.listdir(self.directory)

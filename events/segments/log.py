@@ -22,12 +22,13 @@ from ..envelope import BlobRef, Draft, Stored
 from ..errors import Corrupt, Fenced, Locked, LogError, NoSuchSession, NotALog, Sealed
 from ..ids import Seq, SessionId
 from ..store import Ack, CaughtUp, Deliver, Expect, Head, Holding, Lease, Level, Scope, SealedMark
-from . import derived, reading, record
+from . import derived, landmarks, reading, record
 from .batch import Batch
 from .descriptors import Descriptors
 from .erasing import erase
 from .files import Files, full_disk
 from .holdings import holdings
+from .landmarks import Landmarks
 from .lane import Lane, Stats
 from .layout import Layout, Life
 from .lock import is_held
@@ -107,9 +108,8 @@ class SegmentLog:
         self, session: SessionId, *, incarnation: int | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Stored]:
         life, writer = self._find(session, incarnation), self._live(session, incarnation)
-        if writer is None:
-            return reading.events(life, start, stop)
-        return reading.events(life, start, stop, writer.mark_before(start))
+        known = writer.landmarks if writer is not None else landmarks.kept(life) if start else Landmarks()
+        return reading.events(life, start, stop, known.before(start))
 
     def read_blob(self, session: SessionId, ref: BlobRef, *, incarnation: int | None = None) -> bytes:
         if (writer := self._live(session, incarnation)) is not None:
@@ -164,10 +164,13 @@ class SegmentLog:
         return record.read(life.record).pid if is_held(life) else None
 
     def keep_derived(self, session: SessionId, incarnation: int, name: str, data: bytes) -> None:
-        derived.keep(self._find(session, incarnation), name, data, self._files)
+        life = self._find(session, incarnation)
+        derived.write(life.derived(name), data, self._files)
+        if (writer := self._live(session, incarnation)) is not None:
+            writer.landmarks.keep(life, self._files)
 
     def derived(self, session: SessionId, incarnation: int, name: str) -> bytes | None:
-        return derived.read(self._find(session, incarnation), name)
+        return derived.read(self._find(session, incarnation).derived(name))
 
     def seal(self, lease: Lease, reason: str) -> None:
         """A seal that goes through the writer thread is not waited for.

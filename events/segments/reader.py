@@ -17,6 +17,7 @@ from ..errors import Corrupt, NoSuchSession
 from ..units import Moment
 from . import audio
 from .frame import BATCH_END, CRITICAL, HEADER_SIZE, SEAL, Frame
+from .landmarks import BEGINNING, Landmark
 from .layout import Life
 from .scan import WINDOW, Scanner, last_batch
 
@@ -24,13 +25,12 @@ from .scan import WINDOW, Scanner, last_batch
 class Reader:
     """An open events file and a place in it. A context manager. Raises NotALog when the file is not ours.
 
-    `begin` is the seq and the offset of the first frame that is looked at.
+    `begin` is where the first frame lies that is looked at; where it does not, the log is read from its
+    beginning.
     Raises NoSuchSession when the life was erased meanwhile.
     """
 
-    def __init__(
-        self, life: Life, *, window: int = WINDOW, begin: tuple[int, int] = (0, HEADER_SIZE)
-    ) -> None:
+    def __init__(self, life: Life, *, window: int = WINDOW, begin: Landmark = BEGINNING) -> None:
         self._life = life
         try:
             self._fd = os.open(life.events, os.O_RDONLY | os.O_CLOEXEC)
@@ -41,10 +41,10 @@ class Reader:
         except BaseException:
             os.close(self._fd)
             raise
-        seq, offset = begin
         self._scanner = Scanner(
-            self._fd, path=life.events, seed=self._seed, offset=offset, window=window, seq=seq
+            self._fd, path=life.events, seed=self._seed, offset=HEADER_SIZE, window=window
         )
+        self._scanner.enter(begin.seq, begin.offset)
 
     def __enter__(self) -> Reader:
         return self

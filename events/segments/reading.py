@@ -12,7 +12,7 @@ from ..errors import Corrupt, Erased
 from ..ids import Seq
 from ..store import CaughtUp, Head, SealedMark
 from . import audio, record
-from .frame import HEADER_SIZE
+from .landmarks import BEGINNING, Landmark
 from .layout import Life
 from .reader import Reader
 
@@ -38,9 +38,7 @@ def head(life: Life) -> Head:
     )
 
 
-def events(
-    life: Life, start: int, stop: int | None, begin: tuple[int, int] = (0, HEADER_SIZE)
-) -> Iterator[Stored]:
+def events(life: Life, start: int, stop: int | None, begin: Landmark = BEGINNING) -> Iterator[Stored]:
     """Those in [start, stop), looked for from `begin` on. Raises Corrupt after what precedes the damage."""
     with Reader(life, window=SMALL_WINDOW, begin=begin) as reader:
         while (found := reader.step(start)) is not None:

@@ -2,7 +2,8 @@
 
 The log ends at the last whole batch whose blobs lie within the blob file; the blobs of that batch must also
 be what was written. Frames are cut first, then blobs, so that no crash in between leaves a frame without
-its blob. Damage before the end is not repaired: it is Corrupt, and both files stay as they are.
+its blob. Damage before the end is not repaired: it is Corrupt, and both files stay as they are. Where
+landmarks were kept, what lies before them is not looked at: an earlier writer did, and whoever reads it will.
 """
 
 from __future__ import annotations
@@ -18,16 +19,15 @@ from ..codec import blob_of
 from ..envelope import BlobRef
 from ..errors import Corrupt, Sealed
 from ..vocabulary import WriterOpened
-from . import audio
+from . import audio, landmarks
 from .files import Files
 from .frame import BATCH_END, FRAME_SIZE, HAS_BLOB, HEADER_SIZE, FileHeader, Frame
+from .landmarks import BEGINNING, Landmark, Landmarks
 from .layout import Life
 from .scan import Scanner
 
 REMEMBERED = 64
 """Batches back from the end within which a repeated append is recognised."""
-MARKED_EVERY = 1024
-"""Events between two places that a writer knows of all of its log, so that reading may begin there."""
 
 _WRITER_OPENED = b"\x95" + msgspec.msgpack.encode(WriterOpened.__name__)
 
@@ -50,26 +50,29 @@ class Place(Struct, frozen=True, gc=False):
 
 
 class Found(Struct):
-    """The end of a log. `recent` are the places of its last batches, oldest first; `marks` are the first seq
-    and the offset of one batch in every MARKED_EVERY events."""
+    """The end of a log. `recent` are the places of its last batches, oldest first."""
 
     next_seq: int = 0
     events_end: int = HEADER_SIZE
     audio_end: int = audio.START
     writer_epoch: int = 0
     recent: tuple[Place, ...] = ()
-    marks: list[tuple[int, int]] = field(default_factory=lambda: [(0, HEADER_SIZE)])
+    landmarks: Landmarks = field(default_factory=Landmarks)
+
+    def as_landmark(self) -> Landmark:
+        return Landmark(self.next_seq, self.events_end, self.audio_end, self.writer_epoch)
 
 
 def recover(life: Life, header: FileHeader, events_fd: int, audio_fd: int, files: Files) -> Found:
-    """Make both files end where the log does. Raises Corrupt, and Sealed for a life that has ended."""
+    """Make both files end where the log does. What lies before the last landmarks is not looked at.
+
+    Raises Corrupt, and Sealed for a life that has ended.
+    """
     erased = audio.is_erased(audio_fd)  # then there is nothing to do but to seal it
     if not erased and not audio.belongs(audio_fd, header):
         raise Corrupt(life.audio, offset=0, seq=None, reason="not the blob file of this log")
-    scanner = Scanner(events_fd, path=life.events, seed=header.seed, offset=HEADER_SIZE)
-    found, batches = find_end(scanner, sys.maxsize if erased else os.fstat(audio_fd).st_size)
-    if scanner.seal is not None:
-        raise Sealed(life.session)
+    audio_size = sys.maxsize if erased else os.fstat(audio_fd).st_size
+    found, batches = _end_of_log(life, header, events_fd, audio_size)
     if not erased:
         drop_unsound(found, batches, audio_fd, life)
     found.recent = tuple(_place(batch) for batch in batches)
@@ -80,12 +83,33 @@ def recover(life: Life, header: FileHeader, events_fd: int, audio_fd: int, files
     return found
 
 
-def find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Frame]]]:
+def _end_of_log(
+    life: Life, header: FileHeader, events_fd: int, audio_size: int
+) -> tuple[Found, deque[list[Frame]]]:
+    """Looked for from a landmark near it, or else from the beginning. Raises Corrupt, Sealed."""
+    known = landmarks.kept(life).without_last()
+    while True:
+        scanner = Scanner(events_fd, path=life.events, seed=header.seed, offset=HEADER_SIZE)
+        begin = known.last
+        if scanner.enter(begin.seq, begin.offset):
+            here = Found(begin.seq, begin.offset, begin.audio_end, begin.writer_epoch, landmarks=known)
+            found, batches = find_end(scanner, audio_size, here)
+            if scanner.seal is not None:
+                raise Sealed(life.session)
+            if begin == BEGINNING or len(batches) == REMEMBERED:
+                return found, batches
+        landmarks.forget(life)
+        known = Landmarks()
+
+
+def find_end(
+    scanner: Scanner, audio_size: int, found: Found | None = None
+) -> tuple[Found, deque[list[Frame]]]:
     """The end of what the scanner sees, as far as the blobs lie within; and the last batches before it.
 
-    Raises Corrupt.
+    `found` is the place where the scanner stands, if that is not the beginning. Raises Corrupt.
     """
-    found = Found()
+    found = found or Found()
     batches: deque[list[Frame]] = deque(maxlen=REMEMBERED)
     batch: list[Frame] = []
     audio_end = found.audio_end
@@ -99,9 +123,9 @@ def find_end(scanner: Scanner, audio_size: int) -> tuple[Found, deque[list[Frame
             elif frame.payload[: len(_WRITER_OPENED)] == _WRITER_OPENED:
                 found.writer_epoch = _epoch_of(frame.payload)[4].writer_epoch
             if frame.flags & BATCH_END:
+                if found.landmarks.is_due(found.next_seq):
+                    found.landmarks.add(found.as_landmark())
                 found.next_seq, found.events_end, found.audio_end = frame.seq + 1, _end(frame), audio_end
-                if batch[0].seq - found.marks[-1][0] >= MARKED_EVERY:
-                    found.marks.append((batch[0].seq, batch[0].offset))
                 batches.append(batch)
                 batch = []
     return found, batches
@@ -119,8 +143,7 @@ def drop_unsound(found: Found, batches: deque[list[Frame]], audio_fd: int, life:
             return
         first = batches.pop()[0]
         found.next_seq, found.events_end, found.audio_end = first.seq, first.offset, refs[0].offset
-        if found.marks[-1][0] >= found.next_seq > 0:
-            found.marks.pop()
+        found.landmarks.forget_from(found.next_seq)
 
 
 def _is_sound(audio_fd: int, ref: BlobRef, life: Life) -> bool:

@@ -10,8 +10,19 @@ from __future__ import annotations
 
 import os
 
+from ..codec import MAX_EVENT
 from ..errors import Corrupt
-from .frame import BATCH_END, FRAME_SIZE, HAS_BLOB, SEAL, Frame, find_frame, frame_at, frames_in
+from .frame import (
+    BATCH_END,
+    FRAME_SIZE,
+    HAS_BLOB,
+    SEAL,
+    Frame,
+    find_frame,
+    frame_at,
+    frames_in,
+    length_of,
+)
 
 WINDOW = 1 << 20
 """Bytes looked at in one step. Grows while a batch is longer."""
@@ -20,12 +31,22 @@ WINDOW = 1 << 20
 class Scanner:
     """Stands at the end of what has been seen of a log: at byte `offset`, before event `seq`."""
 
-    def __init__(
-        self, fd: int, *, path: str, seed: int, offset: int, window: int = WINDOW, seq: int = 0
-    ) -> None:
+    def __init__(self, fd: int, *, path: str, seed: int, offset: int, window: int = WINDOW) -> None:
         self._fd, self._path, self._seed, self._window = fd, path, seed, window
-        self.offset, self.seq = offset, seq
+        self.offset, self.seq = offset, 0
         self.seal: Frame | None = None
+
+    def enter(self, seq: int, offset: int) -> bool:
+        """Stand before event `seq`, which lies at `offset`. Whether it does; if not, nothing has changed."""
+        if offset == self.offset:
+            return seq == self.seq
+        length = length_of(os.pread(self._fd, FRAME_SIZE, offset))
+        data = os.pread(self._fd, FRAME_SIZE + length, offset) if length <= MAX_EVENT else b""
+        frame = frame_at(memoryview(data), 0, self._seed)
+        if frame is None or frame.seq != seq or frame.flags & SEAL:
+            return False
+        self.offset, self.seq = offset, seq
+        return True
 
     def step(self) -> list[Frame]:
         """The frames of the next whole batches; empty when there is nothing more (for now).

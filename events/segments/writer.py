@@ -9,8 +9,6 @@ it; any other failure ends the writer, because what lies on the disk is then not
 from __future__ import annotations
 
 import os
-import sys
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 
@@ -25,8 +23,9 @@ from .batch import Batch, encode_batch, seal_batch
 from .descriptors import BlobFile
 from .files import Files, as_log_error, write_rest
 from .frame import FRAME_SIZE, frame_at
+from .landmarks import Landmark
 from .lock import Lock
-from .recovery import MARKED_EVERY, REMEMBERED, Found, Place
+from .recovery import REMEMBERED, Found, Place
 
 
 class Writer:
@@ -42,7 +41,8 @@ class Writer:
         self._open = True
         self._next, self._events_end, self._audio_end = found.next_seq, found.events_end, found.audio_end
         self._recent = deque(found.recent, maxlen=REMEMBERED)
-        self._marks = found.marks
+        self.landmarks = found.landmarks
+        """What lies before them was found sound when the log was opened, or written by us."""
         self._pending: deque[Batch] = deque()
         blobs.waiting = self._pending
         self._failed = False
@@ -90,8 +90,9 @@ class Writer:
             return
         if not self._sealing:
             self._recent.append(Place(batch.first, batch.events_at, len(batch.frames)))
-            if batch.first - self._marks[-1][0] >= MARKED_EVERY:
-                self._marks.append((batch.first, batch.events_at))
+            if self.landmarks.is_due(batch.first):
+                here = Landmark(batch.first, batch.events_at, batch.audio_at, self.lease.writer_epoch)
+                self.landmarks.add(here)
         elif not self._pending:
             self.close()
         batch.acked.settle(batch.ack)
@@ -113,11 +114,6 @@ class Writer:
         return Head(
             lease.session, lease.incarnation, lease.writer_epoch, Seq(next_seq), audio_end, sealed=False
         )
-
-    def mark_before(self, seq: int) -> tuple[int, int]:
-        """Where a reader may begin who wants events from `seq` on: a batch's first seq, and its offset. What
-        lies before it was found sound when the log was opened, or written by us."""
-        return self._marks[bisect_right(self._marks, (seq, sys.maxsize)) - 1]
 
     def read_blob(self, ref: BlobRef) -> bytes:
         with self._blobs.opened() as blobs:
