@@ -11,6 +11,7 @@ from .half_duplex.projection import HalfDuplexProjection
 from .native.projection import NativeProjection
 from .personaplex.projection import AudioDuplexProjection, PersonaPlexProjection
 from .realtime.projection import RealtimeProjection
+from .video.projection import VideoProjection
 
 DIALECTS: Mapping[str, Projection] = {
     "realtime": RealtimeProjection(),
@@ -20,6 +21,7 @@ DIALECTS: Mapping[str, Projection] = {
     "half_duplex": HalfDuplexProjection(),
     "personaplex": PersonaPlexProjection(),
     "audio_duplex": AudioDuplexProjection(),
+    "video": VideoProjection(),
 }
 
 

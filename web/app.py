@@ -30,12 +30,13 @@ from .apps import Apps, all_apps, switch_app
 from .auth import Denied, Doorkeeper
 from .callers import HANDLERS
 from .calls import MODE, stop_call
-from .dialects import NATIVE_PATH
+from .dialects import NATIVE_PATH, VIDEO_PATH
 from .disk import Disk
 from .janitor import Janitor
 from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
 from .reaper import Reaper
+from .recordings import session_asset, session_download, session_meta, session_recording
 from .settings import Settings
 from .socket import RealtimeRoute
 from .trails import checkpoints
@@ -161,6 +162,10 @@ def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
             stop_call,
             all_apps,
             switch_app,
+            session_meta,
+            session_recording,
+            session_asset,
+            session_download,
             create_static_files_router(path="/", directories=[_page()], html_mode=True),
         ],
         lifespan=[_lifespan(settings, plan)],
@@ -240,7 +245,7 @@ async def _metrics(state: State) -> Response[bytes]:
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@websocket(["/v1/realtime", NATIVE_PATH])
+@websocket(["/v1/realtime", NATIVE_PATH, VIDEO_PATH])
 async def _realtime(socket: WebSocket[Any, Any, Any]) -> None:
     server: Server = socket.app.state.server
     await server.realtime.serve(socket)

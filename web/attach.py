@@ -163,6 +163,8 @@ class Attachment:
             self._sent.took_back(self.outbox.take_back_audio())
         elif type(stored.event) is CommandRefused:
             self._refused(stored.event.code)
+        if not frames:
+            showing.hold(published)
         for k, frame in enumerate(frames):
             self.outbox.put(showing.letter(frame_number(stored.seq, k), frame, published))
 

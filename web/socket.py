@@ -132,7 +132,7 @@ class RealtimeRoute:
         first, if one came already."""
         dialect, query = attachment.dialect, members(socket.query_params)
         client = socket.headers.get("user-agent", "")[:200]
-        came: Return | Beginning | None = asked_in(query)
+        came: Return | Beginning | None = asked_in(query) if dialect.comes_back else None
         if came is None:
             came = await dialect.begin(query, socket.receive, self._host.abilities, self._settings.model)
         if isinstance(came, Return):

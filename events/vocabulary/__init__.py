@@ -77,6 +77,15 @@ from .stage import (
     UnitRefused,
     UnitSubmitted,
 )
+from .video import (
+    Labels,
+    VideoFinished,
+    VideoFrameFiltered,
+    VideoFrameReceived,
+    VideoFrameUnreadable,
+    VideoOptions,
+    VideoQueried,
+)
 
 EVENT_TYPES: tuple[type[Event], ...] = (
     SessionOpened, SessionConfigured, ConfigProposed, ConfigRefused, SessionClosed, SessionExpired,
@@ -96,6 +105,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     EpochAdvanced,
     CallPrepared, InputDropped,
     InputUndecodable, InputFinished,
+    VideoFrameReceived, VideoFrameFiltered, VideoFrameUnreadable, VideoQueried, VideoFinished,
 )  # fmt: skip
 
 __all__ = [
@@ -136,6 +146,7 @@ __all__ = [
     "ItemAdded",
     "ItemRemoved",
     "ItemTruncated",
+    "Labels",
     "ModelListened",
     "NotApplied",
     "Outcome",
@@ -175,6 +186,12 @@ __all__ = [
     "UnitRefused",
     "UnitSubmitted",
     "Usage",
+    "VideoFinished",
+    "VideoFrameFiltered",
+    "VideoFrameReceived",
+    "VideoFrameUnreadable",
+    "VideoOptions",
+    "VideoQueried",
     "VoiceScored",
     "WriterOpened",
 ]
