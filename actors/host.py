@@ -306,6 +306,13 @@ class SessionHost:
             if hosted.held and type(command) is Acknowledge and not hosted.behind:
                 hosted.relieve()
 
+    def hold(self, session: SessionId, held: bool) -> None:
+        hosted = self._sessions.get(session)
+        if hosted is not None:
+            hosted.log_behind = held
+            if hosted.held and not hosted.behind:
+                hosted.relieve()
+
     def sender(self, role: StageRole) -> Callable[[StageCommand], None]:
         link = self.links[role]
 
