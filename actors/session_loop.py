@@ -171,6 +171,10 @@ class SessionLoop:
         self._ledger.give_up()
         self._runtime.ended(self.id)
 
+    def end(self, reason: str) -> None:
+        if self._ledger.state.phase == "open":
+            self._do(Asked(commands.CloseSession(reason=reason)))
+
     def park(self, reason: str) -> None:
         """The process stops: leave the log to the next writer, once everything that was asked is in it."""
         self._do(Asked(commands.Park(reason=reason)))

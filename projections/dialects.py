@@ -10,6 +10,7 @@ from .duplex.projection import DuplexProjection
 from .half_duplex.projection import HalfDuplexProjection
 from .native.projection import NativeProjection
 from .realtime.projection import RealtimeProjection
+from .video.projection import VideoProjection
 
 DIALECTS: Mapping[str, Projection] = {
     "realtime": RealtimeProjection(),
@@ -17,6 +18,7 @@ DIALECTS: Mapping[str, Projection] = {
     "duplex": DuplexProjection(),
     "native": NativeProjection(),
     "half_duplex": HalfDuplexProjection(),
+    "video": VideoProjection(),
 }
 
 

@@ -19,17 +19,21 @@ from antiphon import __version__
 from antiphon.actors.handover import Handover
 from antiphon.actors.host import Identity, SessionHost
 from antiphon.actors.processes.lifeline import ServingPlan
-from antiphon.actors.processes.peers import Answer, Done, Figures, LetGo, MakeRoom, Peers, Question
+from antiphon.actors.processes.peers import Answer, Done, EndCall, Figures, LetGo, MakeRoom, Peers, Question
 from antiphon.actors.processes.places import Places
 from antiphon.actors.processes.pulse import beat
 from antiphon.events.segments.log import SegmentLog
 from antiphon.projections.dialects import versions
 
 from . import health, several
+from .apps import Apps, all_apps, switch_app
 from .auth import Denied, Doorkeeper
-from .dialects import NATIVE_PATH
+from .callers import HANDLERS
+from .calls import MODE, stop_call
+from .dialects import NATIVE_PATH, VIDEO_PATH
 from .disk import Disk
 from .janitor import Janitor
+from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
 from .reaper import Reaper
 from .settings import Settings
@@ -57,7 +61,7 @@ class Server:
 
     def __init__(self, settings: Settings, plan: ServingPlan) -> None:
         self.settings, self.metrics, self._plan = settings, Metrics(), plan
-        self.doors = Doorkeeper(settings)
+        self.doors, self.apps = Doorkeeper(settings), Apps()
         loop = asyncio.get_running_loop()
         data, policy = Path(settings.data), settings.retention()
         self.store = SegmentLog(
@@ -66,12 +70,7 @@ class Server:
             keep_audio=not settings.no_audio_log,
         )
         self.store.stats.observe = self.metrics.append_seconds.observe
-        identity = Identity(
-            code=__version__,
-            boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-            owner=f"antiphon {__version__}",
-            projections=versions(),
-        )
+        identity = _identity()
         limits, watching = settings.duplex_session, self.metrics.timings.watch
         self.peers = Peers(plan.directory, plan.worker)
         kept = checkpoints(self.store)
@@ -88,9 +87,8 @@ class Server:
         self.disk = Disk(data, policy.min_free_bytes)
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
         self._asking: set[asyncio.Task[None]] = set()
-        self.realtime = RealtimeRoute(
-            self.host, self.doors, settings, self.metrics, self.disk, self._make_room, self.store, kept
-        )
+        routes = (self.host, self.doors, self.apps, settings, self.metrics, self.disk)
+        self.realtime = RealtimeRoute(*routes, self._make_room, self.store, kept)
         every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
         self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)
 
@@ -106,6 +104,8 @@ class Server:
         match question:
             case LetGo(session=session):
                 return Done(await self.host.hand_over(session))
+            case EndCall(session=session, principal=principal):
+                return Done(self.host.end(session, MODE, principal))
             case MakeRoom():
                 self.janitor.wake()
                 return Done()
@@ -133,6 +133,15 @@ class Server:
             asking.add_done_callback(self._asking.discard)
 
 
+def _identity() -> Identity:
+    return Identity(
+        code=__version__,
+        boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        owner=f"antiphon {__version__}",
+        projections=versions(),
+    )
+
+
 def void(_: object) -> None:
     """A statement made of an expression."""
 
@@ -146,10 +155,17 @@ def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
             _metrics,
             _realtime,
             _half_duplex,
+            whole_line,
+            one_of_the_line,
+            leave_the_line,
+            stop_call,
+            all_apps,
+            switch_app,
             create_static_files_router(path="/", directories=[_page()], html_mode=True),
         ],
         lifespan=[_lifespan(settings, plan)],
         response_headers=PAGE_HEADERS,
+        exception_handlers=HANDLERS,
         openapi_config=None,
         logging_config=None,  # ours is structlog's; litestar's would start a thread
     )
@@ -224,7 +240,7 @@ async def _metrics(state: State) -> Response[bytes]:
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@websocket(["/v1/realtime", NATIVE_PATH])
+@websocket(["/v1/realtime", NATIVE_PATH, VIDEO_PATH])
 async def _realtime(socket: WebSocket[Any, Any, Any]) -> None:
     server: Server = socket.app.state.server
     await server.realtime.serve(socket)

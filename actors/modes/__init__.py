@@ -11,6 +11,7 @@ from antiphon.actors.session.mode import Mode
 
 from .duplex import DUPLEX
 from .half_duplex import HALF_DUPLEX
+from .video import VIDEO
 
-MODES: Mapping[str, Mode] = {"duplex": DUPLEX, "half_duplex": HALF_DUPLEX}
+MODES: Mapping[str, Mode] = {"duplex": DUPLEX, "half_duplex": HALF_DUPLEX, "video": VIDEO}
 """By the name that SessionOpened gives. A log of another mode cannot be gone on with (UnknownMode)."""

@@ -76,6 +76,15 @@ from .stage import (
     UnitRefused,
     UnitSubmitted,
 )
+from .video import (
+    Labels,
+    VideoFinished,
+    VideoFrameFiltered,
+    VideoFrameReceived,
+    VideoFrameUnreadable,
+    VideoOptions,
+    VideoQueried,
+)
 
 EVENT_TYPES: tuple[type[Event], ...] = (
     SessionOpened, SessionConfigured, ConfigProposed, ConfigRefused, SessionClosed, SessionExpired,
@@ -94,6 +103,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     ItemAdded, ItemRemoved,
     EpochAdvanced,
     CallPrepared, InputDropped,
+    VideoFrameReceived, VideoFrameFiltered, VideoFrameUnreadable, VideoQueried, VideoFinished,
 )  # fmt: skip
 
 __all__ = [
@@ -132,6 +142,7 @@ __all__ = [
     "ItemAdded",
     "ItemRemoved",
     "ItemTruncated",
+    "Labels",
     "ModelListened",
     "NotApplied",
     "Outcome",
@@ -171,6 +182,12 @@ __all__ = [
     "UnitRefused",
     "UnitSubmitted",
     "Usage",
+    "VideoFinished",
+    "VideoFrameFiltered",
+    "VideoFrameReceived",
+    "VideoFrameUnreadable",
+    "VideoOptions",
+    "VideoQueried",
     "VoiceScored",
     "WriterOpened",
 ]

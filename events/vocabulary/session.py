@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from ..ids import SessionId
 from .base import Event
+from .video import VideoOptions
 
 
 class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,6 +91,8 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_choice: Any = "auto"
     engine: dict[str, Any] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
+    video: VideoOptions | None = None
+    """Of streaming video."""
 
 
 class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -174,7 +177,7 @@ class SessionClosed(Event, frozen=True, kw_only=True):
 class SessionExpired(Event, frozen=True, kw_only=True):
     """The session ended because its time was over: `idle_ttl_expired`, `disconnect_grace_expired`,
     `max_session_expired`; of a half-duplex call also `timeout`, or `prepare_timeout` where that
-    was not prepared in time."""
+    was not prepared in time; of streaming video `idle`."""
 
     reason: str
 

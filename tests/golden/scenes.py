@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from antiphon.actors.modes.video.commands import Finish, Show
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, Operation
-from antiphon.events.vocabulary import Config, Item, ItemAdded, Part, Terms, TurnDetection
+from antiphon.events.vocabulary import Config, Item, ItemAdded, Part, Terms, TurnDetection, VideoOptions
 from tests.actors.modes.calls import PhoneCall, asked
+from tests.actors.modes.streams import Watched
 from tests.actors.session.duplex import JPEG, Asked, InUnits
 from tests.actors.session.given import SILENCE, Talk, pcm
 
@@ -169,7 +171,23 @@ def phone() -> Talk:
     return call
 
 
-SCENES = (utterances, continuously, outside, in_units, overlapping, coming_back, phone)
+def stream() -> Talk:
+    """A live video: images that are kept, that show nothing new and that are none; questions about them."""
+    talk = Watched(session="stream", options=VideoOptions(max_frames=2, num_frames=2))
+    for n, alike in enumerate((None, 0.5, 0.99, 0.8)):
+        talk.show(f"f{n}", alike=alike, pts_ms=40 * n)
+    talk.do(Show(image=None, size=3))
+    talk.hear(640)
+    talk.ask("What is it?")
+    talk.say("It is ")
+    talk.ask("And now?")
+    talk.say("The same.")
+    talk.do(Finish())
+    talk.finish()
+    return talk
+
+
+SCENES = (utterances, continuously, outside, in_units, overlapping, coming_back, phone, stream)
 
 
 def _next(talk: Talk) -> dict[str, Any]:
