@@ -324,9 +324,7 @@ class SessionHost:
     def hold(self, session: SessionId, held: bool) -> None:
         hosted = self._sessions.get(session)
         if hosted is not None:
-            hosted.log_behind = held
-            if hosted.held and not hosted.behind:
-                hosted.relieve()
+            hosted.wait_for_log(held)
 
     def sender(self, role: StageRole) -> Callable[[StageCommand], None]:
         link = self.links[role]

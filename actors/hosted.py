@@ -21,12 +21,12 @@ class Hosted:
 
     __slots__ = (
         "__weakref__",
+        "_log_behind",
         "_relief",
         "address",
         "gone",
         "held",
         "id",
-        "log_behind",
         "principal",
         "queues",
         "tell",
@@ -49,7 +49,7 @@ class Hosted:
         """Set when this process serves it no more."""
         self.held = False
         """Whether its client is waiting for relief."""
-        self.log_behind = False
+        self._log_behind = False
         """Whether its log is behind what was decided: the disk is slow, or hangs."""
 
     def ask(self, sink: Sink, command: commands.Command) -> None:
@@ -61,12 +61,18 @@ class Hosted:
     @property
     def behind(self) -> bool:
         """Whether the stages or the log are behind what the client has sent: stop reading from it."""
-        if self.log_behind:
+        if self._log_behind:
             return True
         for queue in self.queues.values():  # noqa: SIM110  # asked with every frame: any() takes twice as long
             if queue.is_long:
                 return True
         return False
+
+    def wait_for_log(self, behind: bool) -> None:
+        """The log is behind, or it has caught up."""
+        self._log_behind = behind
+        if self.held and not self.behind:
+            self.relieve()
 
     async def relieved(self) -> None:
         """Wait until whoever is behind has caught up, or the session has ended."""

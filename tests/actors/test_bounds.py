@@ -126,6 +126,10 @@ async def test_a_client_is_not_read_from_while_its_stage_or_its_log_is_behind() 
     hosted.relieve()
     await asyncio.wait_for(relieved, 1)
 
-    hosted.log_behind = True
+    hosted.wait_for_log(True)
     assert hosted.behind
+    relieved = asyncio.create_task(hosted.relieved())
+    await asyncio.sleep(0)
+    hosted.wait_for_log(False)
+    await asyncio.wait_for(relieved, 1)
     assert [command.operation for command in stage.taken if isinstance(command, Listen)] == [1, 2, 3]
