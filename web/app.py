@@ -36,6 +36,7 @@ from .janitor import Janitor
 from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
 from .reaper import Reaper
+from .recordings import session_asset, session_download, session_meta, session_recording
 from .settings import Settings
 from .socket import RealtimeRoute
 from .trails import checkpoints
@@ -161,6 +162,10 @@ def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
             stop_call,
             all_apps,
             switch_app,
+            session_meta,
+            session_recording,
+            session_asset,
+            session_download,
             create_static_files_router(path="/", directories=[_page()], html_mode=True),
         ],
         lifespan=[_lifespan(settings, plan)],
