@@ -30,7 +30,7 @@ from .apps import Apps, all_apps, switch_app
 from .auth import Denied, Doorkeeper
 from .callers import HANDLERS
 from .calls import MODE, stop_call
-from .dialects import NATIVE_PATH, VIDEO_PATH
+from .dialects import BY_PATH
 from .disk import Disk
 from .janitor import Janitor
 from .line import leave_the_line, one_of_the_line, whole_line
@@ -245,7 +245,7 @@ async def _metrics(state: State) -> Response[bytes]:
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@websocket(["/v1/realtime", NATIVE_PATH, VIDEO_PATH])
+@websocket(["/v1/realtime", *BY_PATH])
 async def _realtime(socket: WebSocket[Any, Any, Any]) -> None:
     server: Server = socket.app.state.server
     await server.realtime.serve(socket)
