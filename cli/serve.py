@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 @click.option(
     "--tls-key", metavar="FILE", help="The certificate's private key, a PEM file without a passphrase."
 )
+@click.option("--static", metavar="DIR", help="The official Moshi client, built: served at /moshi/.")
+@click.option(
+    "--only", type=click.Choice(["personaplex"]), help="Serve only what such a server has, at its paths."
+)
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the language model's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
 def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
@@ -47,12 +51,13 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     """
     from antiphon.actors.processes.errors import LaunchError
     from antiphon.actors.processes.launcher import launch
-    from antiphon.web import logs, tls
+    from antiphon.web import logs, peers_page, tls
     from antiphon.web.settings import SettingsError, load
 
     try:
         settings = load(config, flags=flags)
         tls.context(settings)
+        peers_page.check(settings)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})

@@ -13,7 +13,7 @@ from typing import Any
 from litestar import Litestar, Response, WebSocket, get, websocket
 from litestar.datastructures import State
 from litestar.static_files import create_static_files_router
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from antiphon import __version__
 from antiphon.actors.handover import Handover
@@ -25,7 +25,7 @@ from antiphon.actors.processes.pulse import beat
 from antiphon.events.segments.log import SegmentLog
 from antiphon.projections.dialects import versions
 
-from . import health, several
+from . import health, peers_page, several
 from .apps import Apps, all_apps, switch_app
 from .auth import Denied, Doorkeeper
 from .callers import HANDLERS
@@ -35,6 +35,7 @@ from .disk import Disk
 from .janitor import Janitor
 from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
+from .personaplex.dialect import CHAT_PATH, DUPLEX_PATH
 from .reaper import Reaper
 from .recordings import session_asset, session_download, session_meta, session_recording
 from .settings import Settings
@@ -150,24 +151,7 @@ def void(_: object) -> None:
 def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
     """The application. Answers /live at once; sessions can be opened when every stage is ready."""
     app = Litestar(
-        route_handlers=[
-            _live,
-            _health,
-            _metrics,
-            _realtime,
-            _half_duplex,
-            whole_line,
-            one_of_the_line,
-            leave_the_line,
-            stop_call,
-            all_apps,
-            switch_app,
-            session_meta,
-            session_recording,
-            session_asset,
-            session_download,
-            create_static_files_router(path="/", directories=[_page()], html_mode=True),
-        ],
+        route_handlers=_routes(settings),
         lifespan=[_lifespan(settings, plan)],
         response_headers=PAGE_HEADERS,
         exception_handlers=HANDLERS,
@@ -175,6 +159,29 @@ def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
         logging_config=None,  # ours is structlog's; litestar's would start a thread
     )
     return _guarded(app, Doorkeeper(settings))
+
+
+def _routes(settings: Settings) -> list[ControllerRouterHandler]:
+    """Everything; or what a peer's server has."""
+    always: list[ControllerRouterHandler] = [_live, _health, _metrics, *peers_page.pages(settings)]
+    if settings.only:
+        return [*always, websocket([CHAT_PATH, DUPLEX_PATH])(_of_any_dialect)]
+    return [
+        *always,
+        websocket(["/v1/realtime", *BY_PATH])(_of_any_dialect),
+        _half_duplex,
+        whole_line,
+        one_of_the_line,
+        leave_the_line,
+        stop_call,
+        all_apps,
+        switch_app,
+        session_meta,
+        session_recording,
+        session_asset,
+        session_download,
+        create_static_files_router(path="/", directories=[_page()], html_mode=True),
+    ]
 
 
 def _page() -> Path:
@@ -245,8 +252,7 @@ async def _metrics(state: State) -> Response[bytes]:
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@websocket(["/v1/realtime", *BY_PATH])
-async def _realtime(socket: WebSocket[Any, Any, Any]) -> None:
+async def _of_any_dialect(socket: WebSocket[Any, Any, Any]) -> None:
     server: Server = socket.app.state.server
     await server.realtime.serve(socket)
 

@@ -48,6 +48,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A PEM file with the server's certificate, and those between it and its root. Empty: no TLS."""
     tls_key: str = ""
     """A PEM file with the certificate's private key, without a passphrase."""
+    static: str = ""
+    """A folder with a client of others, built: it is served at /moshi/ (web/peers_page.py)."""
+    only: Literal["", "personaplex"] = ""
+    """Serve nothing but what a server of that kind has, at the paths where it has it."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     keep_audio: str = quantities.NONE
     """How long a session's audio is kept once it is over; `none`: as long as its events."""
@@ -109,6 +113,8 @@ _ENVIRONMENT = {
     "ANTIPHON_HOSTS": "hosts",
     "ANTIPHON_TLS_CERTIFICATE": "tls_certificate",
     "ANTIPHON_TLS_KEY": "tls_key",
+    "ANTIPHON_STATIC": "static",
+    "ANTIPHON_ONLY": "only",
     "ANTIPHON_LOG_LEVEL": "log_level",
     "ANTIPHON_KEEP_AUDIO": "keep_audio",
     "ANTIPHON_KEEP_EVENTS": "keep_events",

@@ -140,8 +140,9 @@ def _interruption() -> Published:
 async def _let_it_send(client: Attachment) -> None:
     """Until the outbox has nothing left, and then no longer."""
 
-    async def send(text: bytes) -> None:
-        sent.append(text)
+    async def send(payload: bytes, binary: bool) -> None:
+        assert not binary
+        sent.append(payload)
 
     async def close(code: int, reason: str) -> None:
         return

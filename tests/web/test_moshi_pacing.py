@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -31,7 +32,7 @@ def played(arrivals: list[float]) -> list[float]:
 
 
 def gaps(times: list[float]) -> list[float]:
-    return [round(later - earlier, 6) for earlier, later in zip(times, times[1:], strict=False)]
+    return [round(later - earlier, 6) for earlier, later in itertools.pairwise(times)]
 
 
 def test_what_comes_in_time_leaves_at_once() -> None:
@@ -67,6 +68,7 @@ class Socket:
     def __init__(self) -> None:
         self.taken: list[bytes] = []
         self.closed: tuple[int, str] | None = None
+        self.moved = asyncio.Event()
         self.reads = asyncio.Event()
         self.reads.set()
 
@@ -74,9 +76,11 @@ class Socket:
         await self.reads.wait()
         assert binary
         self.taken.append(payload)
+        self.moved.set()
 
     async def close(self, code: int, reason: str) -> None:
         self.closed = code, reason
+        self.moved.set()
 
 
 def text(number: int) -> Letter:
@@ -93,15 +97,23 @@ class Sending:
         self.withheld: list[int] = []
         self.socket = Socket()
         self.outbox = PacedOutbox(
-            lambda letter: self.sent.append(letter.number),
+            self._sent,
             lambda letters: self.withheld.extend(one.number for one in letters),
             1 << 20,
         )
 
-    async def until(self, count: int) -> None:
+    def _sent(self, letter: Letter) -> None:
+        self.sent.append(letter.number)
+        self.socket.moved.set()
+
+    async def until(self, done: Callable[[], bool]) -> None:
         async with asyncio.timeout(5):
-            while len(self.socket.taken) < count:
-                await asyncio.sleep(0.001)
+            while not done():
+                self.socket.moved.clear()
+                await self.socket.moved.wait()
+
+    async def took(self, count: int) -> None:
+        await self.until(lambda: len(self.socket.taken) >= count)
 
 
 @asynccontextmanager
@@ -126,12 +138,10 @@ async def test_words_keep_their_place_between_the_sounds_and_the_farewell_comes_
             it.outbox.put(letter)
         it.outbox.close(1000, "over")
         it.outbox.put(text(9))
-        await it.until(4)
+        await it.took(4)
         assert [one[0] for one in it.socket.taken] == [2, 1, 2, 1]
         assert it.sent == [0, 1, 2, 3]
-        async with asyncio.timeout(5):
-            while it.socket.closed is None:
-                await asyncio.sleep(0.001)
+        await it.until(lambda: it.socket.closed is not None)
         assert it.socket.closed == (1000, "over")
 
 
@@ -144,9 +154,7 @@ async def test_who_does_not_read_loses_the_oldest_sound_and_the_stream_stays_who
             it.outbox.put(sound(number))
             await asyncio.sleep(0)
         it.socket.reads.set()
-        async with asyncio.timeout(5):
-            while 2 * MOST_FRAMES - 1 not in it.sent:
-                await asyncio.sleep(0.001)
+        await it.until(lambda: 2 * MOST_FRAMES - 1 in it.sent)
         heard = [number for number in it.sent if number < 1000]
         assert sorted(heard + it.withheld) == list(range(2 * MOST_FRAMES))
         assert heard == sorted(heard)
@@ -161,13 +169,11 @@ async def test_sound_that_waits_is_taken_back_when_the_fence_moves() -> None:
     async with sending() as it:
         for number in range(5):
             it.outbox.put(sound(number))
-        await it.until(1)
+        await it.took(1)
         taken = it.outbox.take_back_audio()
         assert [letter.number for letter in taken][-1] == 4
         it.outbox.put(text(9))
-        async with asyncio.timeout(5):
-            while 9 not in it.sent:
-                await asyncio.sleep(0.001)
+        await it.until(lambda: 9 in it.sent)
         assert len(it.sent) + len(taken) == 6
 
 
@@ -179,6 +185,6 @@ async def test_who_hears_nothing_is_told_that_somebody_is_there_once_he_was_gree
         await asyncio.sleep(0.1)
         assert it.socket.taken == []
         it.outbox.put(Letter(b"\x00", 0, binary=True))
-        await it.until(4)
+        await it.took(4)
         assert it.socket.taken == [b"\x00", b"\x06", b"\x06", b"\x06"]
         assert it.sent == [0]

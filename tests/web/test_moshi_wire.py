@@ -54,17 +54,17 @@ def sounding(server: RunningServer, client: Moshi) -> int:
 
 async def told(server: RunningServer, client: Moshi, kind: type[v.Event], times: int = 1) -> list[v.Event]:
     """The events of a kind, once there are so many of them."""
-    async with asyncio.timeout(10):
-        while len(found := [one for one in events(server, client) if isinstance(one, kind)]) < times:
-            await asyncio.sleep(0.02)
-    return found
+
+    def found() -> list[v.Event]:
+        return [one for one in events(server, client) if isinstance(one, kind)]
+
+    await asyncio.to_thread(server.wait_until, lambda: len(found()) >= times)
+    return found()
 
 
 async def deserted(server: RunningServer) -> None:
     """Until no session is left."""
-    async with asyncio.timeout(10):
-        while server.get("/health").json()["sessions"]:
-            await asyncio.sleep(0.02)
+    await asyncio.to_thread(server.wait_until, lambda: not server.get("/health").json()["sessions"])
 
 
 # --- a call -----------------------------------------------------------------------------------------------
@@ -127,20 +127,15 @@ async def test_a_page_in_two_messages_is_one_page(server: RunningServer) -> None
 async def test_without_a_microphone_the_model_is_given_silence_and_goes_on(server: RunningServer) -> None:
     async with moshi(server, KEPT) as client:
         await client.until(AUDIO, 12)
-        given = submitted(server, client)
-    assert all(one.until_sample == one.from_sample and one.silence == 1920 for one in given)
-    times = [one.at for one in client.got if one.tag == AUDIO]
-    assert 10 * 0.08 <= times[11] - times[0] <= 14 * 0.08
-
-
-async def test_sound_comes_at_the_pace_at_which_it_is_heard(server: RunningServer) -> None:
-    """However fast the model answers: of a second in a burst no two frames come together."""
-    async with moshi(server, KEPT) as client:
-        await client.until(METADATA)
-        await client.say(12)
-        await client.until(AUDIO, 12)
-    times = [one.at for one in client.got if one.tag == AUDIO]
-    assert times[11] - times[0] >= 10 * 0.07
+        log = list(log_of(server).read(SessionId(client.metadata["session_id"])))
+    opened = next(
+        one.at.mono_ns for one in log if isinstance(one.event, v.StageOpened) and one.event.stage == "model"
+    )
+    given = [one for one in log if isinstance(one.event, v.UnitSubmitted)]
+    for n, one in enumerate(given):
+        assert isinstance(one.event, v.UnitSubmitted)
+        assert (one.event.from_sample, one.event.until_sample, one.event.silence) == (0, 0, 1920)
+        assert one.at.mono_ns >= opened + (2 + n) * 80_000_000
 
 
 async def test_what_was_sent_can_be_shown_again(server: RunningServer) -> None:
@@ -289,8 +284,6 @@ async def test_who_comes_back_hears_what_is_said_from_then_on_as_a_stream_of_its
         assert tags(again.got)[:3] == [READY, METADATA, AUDIO]
         assert again.metadata["session_id"] == place["session_id"]
         assert again.metadata["resume_token"] not in ("", place["resume_token"])
-        times = [one.at for one in again.got if one.tag == AUDIO]
-        assert times[5] - times[0] >= 4 * 0.07, "no burst of what was missed"
         assert len(again.heard()) == 2 * 1920 * 6
         await again.say(1)
         await told(server, again, v.ClientConfirmed)
@@ -299,6 +292,20 @@ async def test_who_comes_back_hears_what_is_said_from_then_on_as_a_stream_of_its
         await again.until(AUDIO)
     await told(server, again, v.ClientDetached, 2)
     assert verify(log_of(server), SessionId(place["session_id"])).same
+    assert _first_heard(server, again) > _said_before(server, again), "nothing of what was missed"
+
+
+def _said_before(server: RunningServer, again: Moshi) -> int:
+    """Samples that the model had said when the client came back."""
+    happened = events(server, again)
+    came = next(n for n, one in enumerate(happened) if isinstance(one, v.ClientResumed))
+    return max(one.until_sample for one in happened[:came] if isinstance(one, v.AudioSpoken))
+
+
+def _first_heard(server: RunningServer, again: Moshi) -> int:
+    """Where the first sound ends that the second connection reported."""
+    reports = [one for one in events(server, again) if isinstance(one, v.FramesSent) and one.attachment == 2]
+    return min(sent.until_sample for report in reports for sent in report.audio)
 
 
 async def test_without_having_asked_for_it_nobody_comes_back(server: RunningServer) -> None:
