@@ -8,6 +8,7 @@ from .base import Projection
 from .beta.projection import BetaProjection
 from .duplex.projection import DuplexProjection
 from .half_duplex.projection import HalfDuplexProjection
+from .joyvl.projection import JoyvlProjection
 from .native.projection import NativeProjection
 from .realtime.projection import RealtimeProjection
 from .video.projection import VideoProjection
@@ -19,6 +20,7 @@ DIALECTS: Mapping[str, Projection] = {
     "native": NativeProjection(),
     "half_duplex": HalfDuplexProjection(),
     "video": VideoProjection(),
+    "joyvl": JoyvlProjection(),
 }
 
 

@@ -11,7 +11,8 @@ from antiphon.actors.session.mode import Mode
 
 from .duplex import DUPLEX
 from .half_duplex import HALF_DUPLEX
+from .joyvl import JOYVL
 from .video import VIDEO
 
-MODES: Mapping[str, Mode] = {"duplex": DUPLEX, "half_duplex": HALF_DUPLEX, "video": VIDEO}
+MODES: Mapping[str, Mode] = {"duplex": DUPLEX, "half_duplex": HALF_DUPLEX, "video": VIDEO, "joyvl": JOYVL}
 """By the name that SessionOpened gives. A log of another mode cannot be gone on with (UnknownMode)."""
