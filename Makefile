@@ -73,6 +73,9 @@ bench-chaos: dev  ## kill, stop and cut anything under clients that talk: what t
 bench-load: dev  ## many clients of every dialect, most steady and some restless (ARGS="--churn 60": for an hour)
 	@$(BIN)/python -m bench.load $(ARGS)
 
+bench-vad: dev  ## what it costs to listen to 200 at once (ARGS=--short: whether it works)
+	@$(BIN)/python -m bench.vad $(ARGS)
+
 campaigns: dev  ## try to make the log lose something (ARGS=--short: a part of it)
 	@$(BIN)/python -m bench.campaigns $(ARGS)
 

@@ -321,6 +321,11 @@ class SessionHost:
             if hosted.held and type(command) is Acknowledge and not hosted.behind:
                 hosted.relieve()
 
+    def hold(self, session: SessionId, held: bool) -> None:
+        hosted = self._sessions.get(session)
+        if hosted is not None:
+            hosted.wait_for_log(held)
+
     def sender(self, role: StageRole) -> Callable[[StageCommand], None]:
         link = self.links[role]
 

@@ -38,6 +38,7 @@ from .joyvl.watchers import Watchers
 from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
 from .reaper import Reaper
+from .recordings import session_asset, session_download, session_meta, session_recording
 from .settings import Settings
 from .socket import RealtimeRoute
 from .trails import checkpoints
@@ -175,6 +176,10 @@ def _everything() -> tuple[Any, ...]:
         stop_call,
         all_apps,
         switch_app,
+        session_meta,
+        session_recording,
+        session_asset,
+        session_download,
         create_static_files_router(path="/", directories=[_page()], html_mode=True),
     )
 

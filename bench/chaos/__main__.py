@@ -88,9 +88,10 @@ def main(
     show_times(run.times)
     figures = summary(run, targets=not short)
     show(figures)
-    write_json(json_path, machine=on, seed=seed, figures=figures, times=run.times, found=run.found)
-    if run.found.first:
-        click.echo(run.found.first, err=True)
+    found, ended = run.found, run.ended
+    write_json(json_path, machine=on, seed=seed, figures=figures, times=run.times, found=found, ended=ended)
+    for told in (*run.ended, run.found.first):
+        click.echo(told, err=True)
     if any(figure.met is False for figure in figures):
         sys.exit(1)
 
@@ -119,8 +120,9 @@ class Run:
                 self.exit_code = service.stop()
                 self.orphans, self.starts = service.orphans, service.starts
             with handle(folder / "data") as log:
-                for caller in callers:
+                for n, caller in enumerate(callers, 1):
                     self.found.add(check(log, caller))
+                    click.echo(f"{n} of {len(callers)} sessions looked at", err=True)
 
     async def _live(self, service: Service, disk: object) -> list[Caller]:
         await _ready(service)

@@ -177,7 +177,6 @@ class Caller:
         """End the session as a client should, and read to its end. Raises DuplexClientError."""
         self._over.set()
         await self._tasks[0]
-        self.sent.append(await self.client.send({"type": "session.close"}))
         await self.client.close(timeout_s=60.0)
         await asyncio.gather(*self._tasks)
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-SPARE_PAGES = 8
+SPARE_PAGES = (8, 64, 512, 4096)
 
 
 class SmallDisk:
@@ -19,9 +19,14 @@ class SmallDisk:
 
     def fill(self) -> None:
         """From now on writes fail with ENOSPC, but for a few pages."""
-        found = os.statvfs(self._path)
-        used = (found.f_blocks - found.f_bfree + SPARE_PAGES) * found.f_frsize
-        self._resize(used)
+        for spare in SPARE_PAGES:
+            found = os.statvfs(self._path)
+            try:
+                self._resize((found.f_blocks - found.f_bfree + spare) * found.f_frsize)
+                return
+            except subprocess.CalledProcessError:
+                continue  # more was written meanwhile than there was to spare
+        raise OSError(f"the disk at {self._path} cannot be filled")
 
     def relieve(self) -> None:
         self._resize(self._most_bytes)

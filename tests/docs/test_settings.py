@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.web import settings
 from antiphon.cli import joyvl
+from antiphon.web import settings
 from antiphon.web.duplex_session import DuplexSession
 from antiphon.web.joyvl.settings import JoyVL
 
