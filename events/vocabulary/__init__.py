@@ -48,6 +48,7 @@ from .joyvl import (
     WatchAction,
     WatchOptions,
 )
+from .personaplex import InputFinished, InputUndecodable
 from .playback import ItemTruncated, OutputCleared, PlaybackAcknowledged, PlaybackEstimated
 from .response import (
     AnswerRouted,
@@ -123,6 +124,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     ItemAdded, ItemRemoved,
     EpochAdvanced,
     CallPrepared, InputDropped,
+    InputUndecodable, InputFinished,
     VideoFrameReceived, VideoFrameFiltered, VideoFrameUnreadable, VideoQueried, VideoFinished,
     FrameObserved, TickBegan, ModelWrote, ActionDecided, TickFailed, ChunkClosed, SummaryAsked, MidTermAdded,
     LongTermAdded, SummaryFailed, DelegationSubmitted, DelegationReady, DelegationFailed, PersonaSet,
@@ -166,7 +168,9 @@ __all__ = [
     "InputCleared",
     "InputCommitted",
     "InputDropped",
+    "InputFinished",
     "InputTranscribed",
+    "InputUndecodable",
     "Item",
     "ItemAdded",
     "ItemRemoved",
