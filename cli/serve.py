@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from . import joyvl
+
 if TYPE_CHECKING:
     from antiphon.web.settings import Settings
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the language model's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
+@joyvl.options
 def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
     """Serve conversations. The page to talk through is at http://HOST:PORT/.
 
@@ -51,7 +54,8 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     from antiphon.web.settings import SettingsError, load
 
     try:
-        settings = load(config, flags=flags)
+        watching = joyvl.settings_of(joyvl.taken_out(flags))
+        settings = load(config, flags={**flags, **watching})
         tls.context(settings)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
