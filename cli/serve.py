@@ -36,7 +36,22 @@ if TYPE_CHECKING:
 )
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the language model's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
-def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
+@click.option("--weights", help="--stage moshi: a folder with the model's files, or its id on the hub.")
+@click.option(
+    "--random-weights", is_flag=True, default=None, help="--stage moshi: noise, to try the rest with."
+)
+@click.option("--size", help="--stage moshi: nano, moshi, personaplex, or echo for no model (personaplex).")
+@click.option("--batch-size", type=int, help="--stage moshi: conversations at once (1).")
+def serve(
+    config: Path | None,
+    llm_url: str | None,
+    llm_model: str | None,
+    weights: str | None,
+    random_weights: bool | None,
+    size: str | None,
+    batch_size: int | None,
+    **flags: Any,
+) -> None:
     """Serve conversations. The page to talk through is at http://HOST:PORT/.
 
     Settings come from --config, then from ANTIPHON_* variables, then from these flags. API keys come from
@@ -55,6 +70,8 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
         tls.context(settings)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
+    moshi = {"weights": weights, "random_weights": random_weights, "size": size, "batch_size": batch_size}
+    settings = _with_moshi(settings, moshi)
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
     _check_data(Path(settings.data))
     for keys in ("ANTIPHON_KEYS", "ANTIPHON_OPERATOR_KEYS"):
@@ -80,6 +97,15 @@ def _check_data(data: Path) -> None:
         raise click.ClickException(f"the sessions' logs cannot be kept in {data}: {error}") from error
     if not os.access(data / "sessions", os.W_OK):
         raise click.ClickException(f"the sessions' logs cannot be kept in {data}: it cannot be written")
+
+
+def _with_moshi(settings: Settings, asked: dict[str, Any]) -> Settings:
+    given = {name: value for name, value in asked.items() if value is not None}
+    if given and settings.stage != "moshi":
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise click.ClickException(f"{options}: only with --stage moshi")
+    stages = {**settings.stages, "moshi": {**settings.stage_settings("moshi"), **given}}
+    return msgspec.structs.replace(settings, stages=stages)
 
 
 def _with_model(settings: Settings, model: dict[str, str | None]) -> Settings:
