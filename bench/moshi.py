@@ -80,11 +80,12 @@ class Ran(Struct):
 @click.option("--size", default="nano", help="echo, nano, moshi or personaplex.")
 @click.option("--slots", default="4", help="How many; several with commas.")
 @click.option("--seconds", default=20.0, help="Of each paced run.")
+@click.option("--workers", default=1, help="Serving processes.")
 @click.option("--only", type=click.Choice(["bare", "runtime"]), help="One half of it.")
 @click.option("--short", is_flag=True, help="Few seconds: whether it works at all.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write everything here.")
 def main(
-    size: str, slots: str, seconds: float, only: str | None, short: bool, json_path: Path | None
+    size: str, slots: str, seconds: float, workers: int, only: str | None, short: bool, json_path: Path | None
 ) -> None:
     """Measure; exit code 1 when a target is missed (never with --short)."""
     on = machine()
@@ -98,7 +99,7 @@ def main(
             figures += _of_bare(size, bare)
             show(figures[-4:])
         if only != "bare":
-            everything.append(ran := _runtime(size, count, seconds))
+            everything.append(ran := _runtime(size, count, seconds, workers))
             new = list(_of_runtime(size, ran))
             figures += new
             show(new)
@@ -152,7 +153,7 @@ def _gpu_gib() -> float:
     return float(total - free) / 2**30
 
 
-def _runtime(size: str, slots: int, seconds: float) -> Ran:
+def _runtime(size: str, slots: int, seconds: float, workers: int) -> Ran:
     with tempfile.TemporaryDirectory(prefix="antiphon-bench-") as folder:
         config = Path(folder) / "antiphon.toml"
         random_weights = "" if size == "echo" else "random_weights = true\n"
@@ -160,7 +161,9 @@ def _runtime(size: str, slots: int, seconds: float) -> Ran:
             f'[stage.moshi]\nsize = "{size}"\nbatch_size = {slots}\n{random_weights}'
             f"[duplex_session]\nmax_sessions = {slots}\n"
         )
-        server = Server("moshi", Path(folder), "--config", str(config), start_s=400)
+        server = Server(
+            "moshi", Path(folder), "--config", str(config), "--workers", str(workers), start_s=400
+        )
         try:
             server.answered("/health")
             ran = asyncio.run(_talk(server, slots, seconds))

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from antiphon.web.settings import Settings
 
 
+MOSHI = ("weights", "random_weights", "size", "batch_size")
+"""Options of the moshi stage; in a file they stand in [stage.moshi]."""
+
+
 @click.command()
 @click.option("--port", type=click.IntRange(1, 65535), help="TCP port (8765).")
 @click.option("--host", help="Address to bind (127.0.0.1). Others need an API key.")
@@ -42,16 +46,7 @@ if TYPE_CHECKING:
 )
 @click.option("--size", help="--stage moshi: nano, moshi, personaplex, or echo for no model (personaplex).")
 @click.option("--batch-size", type=int, help="--stage moshi: conversations at once (1).")
-def serve(
-    config: Path | None,
-    llm_url: str | None,
-    llm_model: str | None,
-    weights: str | None,
-    random_weights: bool | None,
-    size: str | None,
-    batch_size: int | None,
-    **flags: Any,
-) -> None:
+def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
     """Serve conversations. The page to talk through is at http://HOST:PORT/.
 
     Settings come from --config, then from ANTIPHON_* variables, then from these flags. API keys come from
@@ -65,12 +60,12 @@ def serve(
     from antiphon.web import logs, tls
     from antiphon.web.settings import SettingsError, load
 
+    moshi = {name: flags.pop(name) for name in MOSHI}
     try:
         settings = load(config, flags=flags)
         tls.context(settings)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
-    moshi = {"weights": weights, "random_weights": random_weights, "size": size, "batch_size": batch_size}
     settings = _with_moshi(settings, moshi)
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
     _check_data(Path(settings.data))

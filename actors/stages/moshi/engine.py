@@ -111,6 +111,10 @@ class MoshiEngine:
                 held.opened.set_result(None)
 
     def listen(self, command: Listen) -> None:
+        if command.whole:
+            told = "this stage hears in units of 80 ms, no whole utterances"
+            self._emit(command.fence, command.operation, Failed("not_supported", told), last=True)
+            return
         held = self._held[command.fence.session]
         self._under_way[command.fence.session, command.operation] = command.fence
         said = partial(self._said, held, command)

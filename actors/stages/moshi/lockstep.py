@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from moshi.utils.compile import CUDAGraphed
 from torch import Tensor
 
 from .draws import choices, draw, put
+from .package import CUDAGraphed
 from .sizes import AGENT_CODEBOOKS
 from .stepper import Sampling
 

@@ -1,31 +1,26 @@
 """The models in memory: of random weights, or read from a folder or from the hub.
 
-The `moshi` package is imported here and in what is imported from here: only in the stage's own process.
+The moshi package is met here and in lockstep.py, in the stage's own process only.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault(
-    "NO_TORCH_COMPILE", "1"
-)  # compiling at run time needs a compiler, and gains nothing here
-
 import torch
-from moshi.models import loaders
-from moshi.models.lm import LMModel
 from msgspec import Struct
 
 from antiphon.actors.stages.contract import EngineRefused
 
+from .package import LMModel, loaders
 from .sizes import AGENT_CODEBOOKS, Size, shape_of
 from .words import Letters, SentencePieces, Words
 
 RANDOM_SEED = 0
 """Random weights are always the same ones."""
+ENCODED_LOUDER = 50.0
 VOICES = "voices"
 """The folder of voices beside the weights: NAME.pt."""
 
@@ -59,11 +54,20 @@ def random_models(size: Size) -> Models:
         torch.set_num_threads(1)
     lm = LMModel(device=where, dtype=_dtype(where), **shape.lm).eval()
     mimi = loaders.get_mimi(None, shape.mimi, device=where, num_codebooks=AGENT_CODEBOOKS)
-    for name, codebook in mimi.named_buffers():
-        if name.endswith("embedding_sum"):  # zero after construction: all codes would sound the same
-            codebook.normal_()
+    _fill_codebooks(mimi)
     words = Letters(shape.lm["text_card"])
     return Models(lm, mimi, words, {}, where, shape.context, takes_persona=size != "moshi")
+
+
+def _fill_codebooks(mimi: Any) -> None:
+    """They are zero after construction: all codes would sound the same. And what a random encoder says is so
+    small beside them that all sounds would have the same codes."""
+    for name, codebook in mimi.named_buffers():
+        if name.endswith("embedding_sum"):
+            codebook.normal_()
+    for name, weights in mimi.quantizer.named_parameters():
+        if name.endswith("input_proj.weight"):
+            weights.data *= ENCODED_LOUDER
 
 
 def load_models(weights: str, size: Size, progress: Callable[[str], None]) -> Models:

@@ -40,11 +40,11 @@ class Row(Struct, frozen=True):
 
 def rows(voice: Path | None, persona: str, words: Words, card: int) -> Iterator[Row]:
     """`card`: how many codes there are. Raises EngineRefused."""
-    if voice is not None:
-        yield from _voice(voice)
-    if voice is None and not persona:
-        return
     silence, tone = tuple(code % card for code in SILENCE), tuple(code % card for code in TONE)
+    if voice is not None:
+        yield from _voice(voice, tone)
+    elif not persona:
+        return
     pause = [Row(agent=silence, user=tone)] * PAUSE_FRAMES
     yield from pause
     if persona:
@@ -53,7 +53,7 @@ def rows(voice: Path | None, persona: str, words: Words, card: int) -> Iterator[
         yield from pause
 
 
-def _voice(path: Path) -> Iterator[Row]:
+def _voice(path: Path, tone: tuple[int, ...]) -> Iterator[Row]:
     """As it was released: `embeddings` [frames, 1, 1, dim], `cache` [1, rows, ring]."""
     try:
         kept = torch.load(path, map_location="cpu", weights_only=True)
@@ -65,6 +65,7 @@ def _voice(path: Path) -> Iterator[Row]:
         over = number == last
         yield Row(
             agent=(FREE,) * len(SILENCE),
+            user=tone,
             embedding=embedding,
             ring=ring if over else None,
             frames=len(embeddings) if over else 0,

@@ -15,8 +15,8 @@ from .stepper import FrameStepper
 
 MOST_SLOTS = 256
 HOW_TO_INSTALL = (
-    "the moshi package is not installed: pip install torch einops safetensors sentencepiece huggingface_hub, "
-    "then pip install --no-deps moshi==0.2.13 (its own requirements ask for older releases than it needs)"
+    "the moshi package is not installed: `make moshi`, or pip install torch einops safetensors sentencepiece "
+    "huggingface_hub, then pip install --no-deps moshi==0.2.13 (it asks for older releases than it needs)"
 )
 
 
