@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-moshi moshi test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-moshi campaigns clean
+.PHONY: help setup dev serve test test-cascade test-moshi moshi test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-chaos bench-load bench-vad bench-moshi campaigns clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -76,6 +76,15 @@ bench-hostile: dev  ## what strangers and enemies cost those who only talk (ARGS
 
 bench-moshi: dev  ## how many conversations a lockstep model holds (needs `make moshi`)
 	@$(BIN)/python -m bench.moshi $(ARGS)
+
+bench-chaos: dev  ## kill, stop and cut anything under clients that talk: what they lose (ARGS=--short: each once)
+	@$(BIN)/python -m bench.chaos $(ARGS)
+
+bench-load: dev  ## many clients of every dialect, most steady and some restless (ARGS="--churn 60": for an hour)
+	@$(BIN)/python -m bench.load $(ARGS)
+
+bench-vad: dev  ## what it costs to listen to 200 at once (ARGS=--short: whether it works)
+	@$(BIN)/python -m bench.vad $(ARGS)
 
 campaigns: dev  ## try to make the log lose something (ARGS=--short: a part of it)
 	@$(BIN)/python -m bench.campaigns $(ARGS)

@@ -34,6 +34,10 @@ class Places(Protocol):
     """How many sessions there are in all serving processes."""
 
     @property
+    def alone(self) -> bool:
+        """Whether there is no other process."""
+
+    @property
     def taken(self) -> int: ...
 
     def take(self, limit: int | None) -> bool:
@@ -45,6 +49,8 @@ class Places(Protocol):
 
 class PlacesAlone:
     """Of a process that is the only one."""
+
+    alone = True
 
     def __init__(self) -> None:
         self.taken = 0
@@ -105,6 +111,10 @@ class Entrance:
         limit = self._limit()
         if not self.places.take(None if admitted else limit):
             raise CannotOpen("resource_exhausted", f"all {limit} conversations are taken; try again later")
+
+    def leave_place(self) -> None:
+        """One session less."""
+        self.places.leave()
 
     def _limit(self) -> int:
         """How many sessions there is room for, here and at every stage."""

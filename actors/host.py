@@ -30,6 +30,7 @@ from .handover import ANSWER_S, Departed, Handover
 from .hosted import Hosted
 from .link.serving_end import StageLink
 from .naming import check_name
+from .queueing.reception import Reception, Ticket
 from .revival import fold_in_slices
 from .runtime import Sink
 from .session import commands
@@ -40,6 +41,7 @@ from .session.state import Session
 from .session_actor import (
     Begin,
     Come,
+    End,
     FromStage,
     Leave,
     SessionActor,
@@ -103,6 +105,7 @@ class SessionHost:
         self._departed = Departed(self._close_at_stages)
         self.links: dict[StageRole, StageLink] = {}
         self._entrance = Entrance(self.links, admission, places)
+        self.reception = Reception(self._entrance, time.monotonic_ns, alone=self._entrance.places.alone)
         roles: tuple[StageRole, ...] = ("model", "voice")
         for role in roles:
             if role in sockets:
@@ -146,17 +149,17 @@ class SessionHost:
         *,
         mode: str,
         principal: str | None,
-        name: SessionId | None = None,
+        ticket: Ticket | None = None,
     ) -> Hosted:
         """Open a session for an attachment, which is told everything from its first event on.
 
-        `name` is what its client wants it to be called. Raises CannotOpen; nothing was opened then.
+        `ticket`: what its client got at the reception, with the place and the name that it wants the session
+        to have. Raises CannotOpen; nothing was opened then.
         """
         abilities = self.abilities()
-        if name is not None:
-            check_name(self._log, name, mode, principal)
-        self._entrance.take_place()
-        session = name or SessionId(f"sess_{secrets.token_hex(12)}")
+        if ticket is None:
+            self._entrance.take_place()
+        session = SessionId(f"sess_{secrets.token_hex(12)}") if ticket is None else ticket.session
         asked = commands.OpenSession(
             incarnation=0,
             mode=mode,
@@ -206,12 +209,22 @@ class SessionHost:
         let_go = self._handover is not None and await self._handover.fetch(session)
         return self._opening(session, None, state), let_go
 
-    async def let_end(self, session: SessionId) -> None:
-        """Give a session of that name, if there is one here, a moment to be over: its client may be gone."""
+    async def check_name(self, session: SessionId, mode: str, principal: str | None) -> None:
+        """Whether a client may open a session of that name; one that is here is given a moment to be over, as
+        its client may just have gone. Raises CannotOpen."""
         hosted = self._sessions.get(session)
         if hosted is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(hosted.gone.wait(), ENDING_S)
+        check_name(self._log, session, mode, principal)
+
+    def end(self, session: SessionId, mode: str, principal: str | None) -> bool:
+        """End a session as its client would. Whether there is one of that mode here, of that principal."""
+        hosted, served = self._sessions.get(session), self.reception.queue.served.get(session)
+        if hosted is None or served is None or (served.mode, hosted.principal) != (mode, principal):
+            return False
+        hosted.tell(End("client"))
+        return True
 
     async def hand_over(self, session: SessionId) -> bool:
         """Let a session go, for another process. Whether it was here."""
@@ -253,6 +266,8 @@ class SessionHost:
         )
         hosted = Hosted(opening.session, address, principal, self.teller(address), senders)
         self._sessions[opening.session] = hosted
+        asked_mode = opening.open_session or opening.folded
+        self.reception.began(opening.session, "" if asked_mode is None else asked_mode.mode)
         self._departed.came(opening.session)
         self._empty.clear()
         hosted.tell(Begin(opening, sink, asked))
@@ -306,6 +321,11 @@ class SessionHost:
             if hosted.held and type(command) is Acknowledge and not hosted.behind:
                 hosted.relieve()
 
+    def hold(self, session: SessionId, held: bool) -> None:
+        hosted = self._sessions.get(session)
+        if hosted is not None:
+            hosted.wait_for_log(held)
+
     def sender(self, role: StageRole) -> Callable[[StageCommand], None]:
         link = self.links[role]
 
@@ -331,7 +351,7 @@ class SessionHost:
             link.forget(session)
         hosted.relieve()
         hosted.gone.set()
-        self._entrance.places.leave()
+        self.reception.ended(session)
         # Not from inside the actor's own turn.
         self._loop.call_soon(self._system.tell, hosted.address, ActorExitRequest())
         if not self._sessions:
@@ -353,6 +373,7 @@ class SessionHost:
                 log.info("stage.returned", stage=role, engine=descriptor.engine)
             for hosted in tuple(self._sessions.values()):
                 hosted.tell(StageBack(role))
+            self.reception.go_on()
 
         return welcome
 

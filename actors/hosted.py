@@ -19,7 +19,18 @@ from .stages.contract import StageCommand
 class Hosted:
     """One live session."""
 
-    __slots__ = ("__weakref__", "_relief", "address", "gone", "held", "id", "principal", "queues", "tell")
+    __slots__ = (
+        "__weakref__",
+        "_log_behind",
+        "_relief",
+        "address",
+        "gone",
+        "held",
+        "id",
+        "principal",
+        "queues",
+        "tell",
+    )
 
     def __init__(
         self,
@@ -38,6 +49,8 @@ class Hosted:
         """Set when this process serves it no more."""
         self.held = False
         """Whether its client is waiting for relief."""
+        self._log_behind = False
+        """Whether its log is behind what was decided: the disk is slow, or hangs."""
 
     def ask(self, sink: Sink, command: commands.Command) -> None:
         self.tell(Ask(sink, command))
@@ -47,14 +60,22 @@ class Hosted:
 
     @property
     def behind(self) -> bool:
-        """Whether the stages are behind what the client has sent: stop reading from it."""
+        """Whether the stages or the log are behind what the client has sent: stop reading from it."""
+        if self._log_behind:
+            return True
         for queue in self.queues.values():  # noqa: SIM110  # asked with every frame: any() takes twice as long
             if queue.is_long:
                 return True
         return False
 
+    def wait_for_log(self, behind: bool) -> None:
+        """The log is behind, or it has caught up."""
+        self._log_behind = behind
+        if self.held and not self.behind:
+            self.relieve()
+
     async def relieved(self) -> None:
-        """Wait until the stages have caught up, or the session has ended."""
+        """Wait until whoever is behind has caught up, or the session has ended."""
         self.held = True
         self._relief.clear()
         await self._relief.wait()

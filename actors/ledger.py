@@ -31,6 +31,9 @@ from .session.state import Session
 
 log = structlog.get_logger(__name__)
 
+MOST_WAITING, MOST_WAITING_BYTES = 256, 16 * 1024 * 1024
+"""Batches of one session that may wait for the log, and the bytes of audio and images in them."""
+
 Then = Callable[[], None]
 Guard = Callable[..., None]
 """Runs something with what it takes and lets nothing escape: the log answers outside of any actor's turn."""
@@ -55,6 +58,8 @@ class Batch(Struct, gc=False):
     writer_epoch: int
     end: int
     ack: Ack | None = None
+    weight: int = 0
+    """Bytes of audio and images, of one that was not answered at once."""
 
 
 class Reopened(Struct, frozen=True):
@@ -93,12 +98,19 @@ class Ledger:
         self._log, self._owner = log, owner
         self._release, self._failed, self._guard = release, failed, guard
         self._pending: deque[Batch] = deque()
+        self._weight = 0
         self._released = Seq(0)
 
     @property
     def idle(self) -> bool:
         """Whether everything decided is in the log and released."""
         return not self._pending
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits for the log that nothing more should be asked. A disk that hangs answers
+        nothing, and what it is to be told must not fill the memory."""
+        return len(self._pending) > MOST_WAITING or self._weight > MOST_WAITING_BYTES
 
     def open(self, expect: Expect, folded: Session | None = None) -> Reopened:
         """Become the writer and fold what the log holds. What is in `folded` is folded and released already.
@@ -116,7 +128,7 @@ class Ledger:
                 state = refold(state, stored)
                 if stored.seq >= self._released:
                     unseen.append(Published(stored, self._payload(stored, self.lease.incarnation)))
-        pending, self._pending = self._pending, deque()
+        pending, self._pending, self._weight = self._pending, deque(), 0
         self.state = self.settled = state
         self._released = state.seq
         return Reopened(
@@ -154,6 +166,8 @@ class Ledger:
         if answer.settled:  # nearly always: no need to be called back into our own turn
             self._answered(batch, answer)
         else:
+            batch.weight = sum(len(draft.blob) for draft in drafts if draft.blob is not None)
+            self._weight += batch.weight
             answer.then(lambda done: self._guard(self._answered, batch, done))
 
     def after(self, then: tuple[Then, ...]) -> None:
@@ -177,6 +191,7 @@ class Ledger:
         pending = self._pending
         while pending and (ack := pending[0].ack) is not None:
             ready = pending.popleft()
+            self._weight -= ready.weight
             self._released, self.settled = Seq(ready.end), ready.state
             self._release(_published(ready, ack), ready.effects)
             for then in ready.asked.then:
@@ -195,6 +210,7 @@ class Ledger:
     def give_up(self) -> None:
         """Stop writing without sealing: the log stays as it is for whoever opens it next."""
         self._pending.clear()
+        self._weight = 0
         if self.lease is not None:
             self._log.release(self.lease)
             self.lease = None

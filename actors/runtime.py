@@ -61,5 +61,9 @@ class Runtime(Protocol):
     def to_stage(self, stage: StageRole, command: StageCommand) -> None:
         """Hand a command to a stage; batched, in order, never blocking."""
 
+    def hold(self, session: SessionId, held: bool) -> None:
+        """The session's log is so far behind what was decided that nothing more should be asked of it for
+        now; or (not `held`) it has caught up."""
+
     def ended(self, session: SessionId) -> None:
         """The session is over and its log sealed (or lost): nothing will be told to its actor any more."""

@@ -78,6 +78,12 @@ class Leave(Struct, frozen=True):
     reason: str
 
 
+class End(Struct, frozen=True):
+    """Somebody who is not connected wants the session to end: see CloseSession."""
+
+    reason: str
+
+
 class Stop(Struct, frozen=True):
     """The process ends."""
 
@@ -135,5 +141,6 @@ _HANDLERS: dict[type, Callable[[SessionLoop, Any], None]] = {
     StageBack: lambda loop, message: loop.stage_back(message.stage),
     Come: lambda loop, message: loop.resume(message.sink, message.resume),
     Leave: lambda loop, message: loop.park(message.reason),
+    End: lambda loop, message: loop.end(message.reason),
     Stop: lambda loop, message: loop.stop(),
 }

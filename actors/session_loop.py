@@ -90,7 +90,7 @@ class SessionLoop:
         """The state that timers were last armed for."""
         self._checkpoint_due = EVERY
         self._reopened = 0
-        self._recovering = False
+        self._recovering = self._held = False
 
     # --- beginning, recovering, ending --------------------------------------------------------------------
 
@@ -147,6 +147,7 @@ class SessionLoop:
                 self._too_large(asked)
             elif not isinstance(asked.command, commands.OpenWriter):
                 self._do(asked)
+        self._pace()
         self._seal_if_over()
 
     def _too_large(self, asked: Asked) -> None:
@@ -169,6 +170,10 @@ class SessionLoop:
                 self._runtime.to_stage(stage, Close(state.fence, code))
         self._ledger.give_up()
         self._runtime.ended(self.id)
+
+    def end(self, reason: str) -> None:
+        if self._ledger.state.phase == "open":
+            self._do(Asked(commands.CloseSession(reason=reason)))
 
     def park(self, reason: str) -> None:
         """The process stops: leave the log to the next writer, once everything that was asked is in it."""
@@ -290,8 +295,16 @@ class SessionLoop:
         if decision.drafts:
             self._ledger.record(decision, asked)
             self._arm()
+            self._pace()
         else:
             self._ledger.after(asked.then)
+
+    def _pace(self) -> None:
+        """Have no more asked while the log is far behind."""
+        behind = self._ledger.is_behind
+        if behind is not self._held:
+            self._held = behind
+            self._runtime.hold(self.id, behind)
 
     def _refuse(self, asked: Asked, refusal: refusals.Refused, sink: Sink | None = None) -> None:
         if isinstance(asked.command, commands.Resume):
@@ -326,6 +339,7 @@ class SessionLoop:
             self._port.perform(effect, self._ledger.state, heard)
         if published[-1].stored.seq >= self._checkpoint_due:
             self._keep_state()
+        self._pace()
         self._seal_if_over()
 
     def _keep_state(self) -> None:
@@ -348,7 +362,7 @@ class SessionLoop:
         same = state.voice is timed.voice and state.played is timed.played and state.config is timed.config
         same = same and state.units is timed.units and state.proposals is timed.proposals
         same = same and state.lease is timed.lease and state.away is timed.away
-        same = same and state.opening is timed.opening
+        same = same and state.opening is timed.opening and state.own is timed.own
         if same and state.turns.active is timed.turns.active and state.input is timed.input:
             return  # what timers depend on is as it was; more input only makes them later
         self._timed = state

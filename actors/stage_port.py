@@ -14,7 +14,7 @@ from antiphon.events.units import BYTES_PER_SAMPLE
 from antiphon.events.vocabulary import Config, InputAppended
 
 from .session import commands, effects
-from .session.history import Line
+from .session.question import Line, Piece
 from .session.state import Session
 from .stages import contract
 
@@ -111,7 +111,8 @@ class StagePort:
                 seen, left = seen + 1, left - len(image)
                 if image and left >= 0:
                     images.append(image)
-            turns.append(_turn(line, tuple(reversed(images))))
+            pieces = tuple(self._piece(state, one) for one in line.pieces)
+            turns.append(_turn(line, tuple(reversed(images)), pieces))
         return contract.Speak(
             answer.fence,
             answer.operation,
@@ -124,7 +125,17 @@ class StagePort:
             answer.speed,
             answer.tools,
             answer.tool_choice,
+            answer.verbatim,
+            answer.sampling,
+            answer.endpoint,
         )
+
+    def _piece(self, state: Session, piece: Piece) -> contract.Piece:
+        if piece.image is not None:
+            return contract.Piece(image=self._image(state, piece.image), max_pixels=piece.max_pixels)
+        if piece.from_sample < piece.until_sample:
+            return contract.Piece(pcm=self._audio(state, piece.from_sample, piece.until_sample))
+        return contract.Piece(text=piece.text)
 
     def _image(self, state: Session, seq: Seq) -> bytes:
         incarnation = state.incarnation
@@ -161,11 +172,12 @@ class StagePort:
             self._send(again.stage, listen)
 
 
-def _turn(line: Line, images: tuple[bytes, ...]) -> contract.Turn:
+def _turn(line: Line, images: tuple[bytes, ...], pieces: tuple[contract.Piece, ...]) -> contract.Turn:
     return contract.Turn(
         role=line.role,
         text=line.text,
         images=images,
+        pieces=pieces,
         calls=tuple(
             contract.Call(call.call_id or "", call.name or "", call.arguments or "") for call in line.calls
         ),
@@ -186,6 +198,7 @@ def stage_config(config: Config) -> dict[str, Any]:
         "tools": list(config.tools),
         "tool_choice": config.tool_choice,
         "engine": config.engine,
+        "sampling": config.sampling,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import subprocess
 import sys
@@ -51,6 +52,17 @@ class Server:
                 time.sleep(0.005)
         self._log.seek(0)
         raise ServerFailed(self._log.read().decode("utf-8", "replace")[-2000:])
+
+    def has_workers(self, count: int) -> None:
+        """Wait until so many processes serve: a scrape has the figures of each. Raises ServerFailed."""
+        deadline = time.monotonic() + START_S
+        with httpx.Client(trust_env=False, timeout=5) as client:
+            while time.monotonic() < deadline:
+                page = client.get(f"{self.base}/metrics").text
+                if len(re.findall(r"^antiphon_sessions_live[{ ]", page, re.MULTILINE)) >= count:
+                    return
+                time.sleep(0.02)
+        raise ServerFailed(f"there are no {count} serving processes")
 
     def stop(self) -> None:
         self._process.terminate()

@@ -1,4 +1,4 @@
-"""`antiphon`: serve, say, log, replay. Each command imports what it needs when it runs."""
+"""`antiphon`: serve, say, log, replay, doctor. Each command imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ COMMANDS = {
     "say": "antiphon.cli.say:say",
     "log": "antiphon.cli.log:log",
     "replay": "antiphon.cli.replay:replay",
+    "doctor": "antiphon.cli.doctor:doctor",
 }
 
 

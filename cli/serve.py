@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from . import joyvl, moshi
+
 if TYPE_CHECKING:
     from antiphon.web.settings import Settings
-
-
-MOSHI = ("weights", "random_weights", "size", "batch_size")
-"""Options of the moshi stage; in a file they stand in [stage.moshi]."""
 
 
 @click.command()
@@ -40,12 +38,8 @@ MOSHI = ("weights", "random_weights", "size", "batch_size")
 )
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the language model's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
-@click.option("--weights", help="--stage moshi: a folder with the model's files, or its id on the hub.")
-@click.option(
-    "--random-weights", is_flag=True, default=None, help="--stage moshi: noise, to try the rest with."
-)
-@click.option("--size", help="--stage moshi: nano, moshi, personaplex, or echo for no model (personaplex).")
-@click.option("--batch-size", type=int, help="--stage moshi: conversations at once (1).")
+@joyvl.options
+@moshi.options
 def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
     """Serve conversations. The page to talk through is at http://HOST:PORT/.
 
@@ -60,13 +54,14 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     from antiphon.web import logs, tls
     from antiphon.web.settings import SettingsError, load
 
-    moshi = {name: flags.pop(name) for name in MOSHI}
+    stepping = moshi.taken_out(flags)
     try:
-        settings = load(config, flags=flags)
+        watching = joyvl.settings_of(joyvl.taken_out(flags))
+        settings = load(config, flags={**flags, **watching})
         tls.context(settings)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
-    settings = _with_moshi(settings, moshi)
+    settings = moshi.put_in(settings, stepping)
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
     _check_data(Path(settings.data))
     for keys in ("ANTIPHON_KEYS", "ANTIPHON_OPERATOR_KEYS"):
@@ -92,15 +87,6 @@ def _check_data(data: Path) -> None:
         raise click.ClickException(f"the sessions' logs cannot be kept in {data}: {error}") from error
     if not os.access(data / "sessions", os.W_OK):
         raise click.ClickException(f"the sessions' logs cannot be kept in {data}: it cannot be written")
-
-
-def _with_moshi(settings: Settings, asked: dict[str, Any]) -> Settings:
-    given = {name: value for name, value in asked.items() if value is not None}
-    if given and settings.stage != "moshi":
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise click.ClickException(f"{options}: only with --stage moshi")
-    stages = {**settings.stages, "moshi": {**settings.stage_settings("moshi"), **given}}
-    return msgspec.structs.replace(settings, stages=stages)
 
 
 def _with_model(settings: Settings, model: dict[str, str | None]) -> Settings:

@@ -8,8 +8,11 @@ from .base import Projection
 from .beta.projection import BetaProjection
 from .duplex.projection import DuplexProjection
 from .half_duplex.projection import HalfDuplexProjection
+from .joyvl.projection import JoyvlProjection
 from .native.projection import NativeProjection
+from .personaplex.projection import AudioDuplexProjection, PersonaPlexProjection
 from .realtime.projection import RealtimeProjection
+from .video.projection import VideoProjection
 
 DIALECTS: Mapping[str, Projection] = {
     "realtime": RealtimeProjection(),
@@ -17,6 +20,10 @@ DIALECTS: Mapping[str, Projection] = {
     "duplex": DuplexProjection(),
     "native": NativeProjection(),
     "half_duplex": HalfDuplexProjection(),
+    "personaplex": PersonaPlexProjection(),
+    "audio_duplex": AudioDuplexProjection(),
+    "video": VideoProjection(),
+    "joyvl": JoyvlProjection(),
 }
 
 

@@ -4,6 +4,7 @@ RecordingError
   UnsafeArchive     the file is no archive that can be taken in; nothing of it was used
   WrongRecording    the archive is no recording, or does not hold what its manifest says
   NewerRecording    a newer version of the program made it
+  NotACall          it was to be one of a half-duplex call, and the session is none (half_duplex/turns.py)
   ChangedMeanwhile  the log was erased while it was being exported
 """
 

@@ -19,19 +19,26 @@ from antiphon import __version__
 from antiphon.actors.handover import Handover
 from antiphon.actors.host import Identity, SessionHost
 from antiphon.actors.processes.lifeline import ServingPlan
-from antiphon.actors.processes.peers import Answer, Done, Figures, LetGo, MakeRoom, Peers, Question
+from antiphon.actors.processes.peers import Answer, Done, EndCall, Figures, LetGo, MakeRoom, Peers, Question
 from antiphon.actors.processes.places import Places
 from antiphon.actors.processes.pulse import beat
 from antiphon.events.segments.log import SegmentLog
 from antiphon.projections.dialects import versions
 
 from . import health, several
+from .apps import Apps, all_apps, switch_app
 from .auth import Denied, Doorkeeper
-from .dialects import NATIVE_PATH
+from .callers import HANDLERS
+from .calls import MODE, stop_call
+from .dialects import NATIVE_PATH, VIDEO_PATH
 from .disk import Disk
 from .janitor import Janitor
+from .joyvl.routes import ROUTES
+from .joyvl.watchers import Watchers
+from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
 from .reaper import Reaper
+from .recordings import session_asset, session_download, session_meta, session_recording
 from .settings import Settings
 from .socket import RealtimeRoute
 from .trails import checkpoints
@@ -57,7 +64,7 @@ class Server:
 
     def __init__(self, settings: Settings, plan: ServingPlan) -> None:
         self.settings, self.metrics, self._plan = settings, Metrics(), plan
-        self.doors = Doorkeeper(settings)
+        self.doors, self.apps = Doorkeeper(settings), Apps()
         loop = asyncio.get_running_loop()
         data, policy = Path(settings.data), settings.retention()
         self.store = SegmentLog(
@@ -66,12 +73,7 @@ class Server:
             keep_audio=not settings.no_audio_log,
         )
         self.store.stats.observe = self.metrics.append_seconds.observe
-        identity = Identity(
-            code=__version__,
-            boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-            owner=f"antiphon {__version__}",
-            projections=versions(),
-        )
+        identity = _identity()
         limits, watching = settings.duplex_session, self.metrics.timings.watch
         self.peers = Peers(plan.directory, plan.worker)
         kept = checkpoints(self.store)
@@ -88,9 +90,11 @@ class Server:
         self.disk = Disk(data, policy.min_free_bytes)
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
         self._asking: set[asyncio.Task[None]] = set()
-        self.realtime = RealtimeRoute(
-            self.host, self.doors, settings, self.metrics, self.disk, self._make_room, self.store, kept
-        )
+        routes = (self.host, self.doors, self.apps, settings, self.metrics, self.disk)
+        self.realtime = RealtimeRoute(*routes, self._make_room, self.store, kept)
+        endpoints = settings.stage_settings(settings.stage).get("endpoints") or {}
+        options, model = settings.joyvl.options(endpoints), settings.joyvl.main_model
+        self.watchers = Watchers(self.host, self.disk, self._make_room, options, model)
         every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
         self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)
 
@@ -106,6 +110,8 @@ class Server:
         match question:
             case LetGo(session=session):
                 return Done(await self.host.hand_over(session))
+            case EndCall(session=session, principal=principal):
+                return Done(self.host.end(session, MODE, principal))
             case MakeRoom():
                 self.janitor.wake()
                 return Done()
@@ -133,6 +139,15 @@ class Server:
             asking.add_done_callback(self._asking.discard)
 
 
+def _identity() -> Identity:
+    return Identity(
+        code=__version__,
+        boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        owner=f"antiphon {__version__}",
+        projections=versions(),
+    )
+
+
 def void(_: object) -> None:
     """A statement made of an expression."""
 
@@ -140,20 +155,33 @@ def void(_: object) -> None:
 def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
     """The application. Answers /live at once; sessions can be opened when every stage is ready."""
     app = Litestar(
-        route_handlers=[
-            _live,
-            _health,
-            _metrics,
-            _realtime,
-            _half_duplex,
-            create_static_files_router(path="/", directories=[_page()], html_mode=True),
-        ],
+        route_handlers=[_live, _health, _metrics, *ROUTES, *(() if settings.only else _everything())],
         lifespan=[_lifespan(settings, plan)],
         response_headers=PAGE_HEADERS,
+        exception_handlers=HANDLERS,
         openapi_config=None,
         logging_config=None,  # ours is structlog's; litestar's would start a thread
     )
     return _guarded(app, Doorkeeper(settings))
+
+
+def _everything() -> tuple[Any, ...]:
+    """The routes that are not there where only one protocol is served."""
+    return (
+        _realtime,
+        _half_duplex,
+        whole_line,
+        one_of_the_line,
+        leave_the_line,
+        stop_call,
+        all_apps,
+        switch_app,
+        session_meta,
+        session_recording,
+        session_asset,
+        session_download,
+        create_static_files_router(path="/", directories=[_page()], html_mode=True),
+    )
 
 
 def _page() -> Path:
@@ -213,7 +241,7 @@ def _health(state: State) -> Response[dict[str, Any]]:
     """Whether a conversation can begin; until then what is loading."""
     server: Server = state.server
     status, said = health.health(server.host, server.settings, server.disk)
-    return Response(said, status_code=status)
+    return Response({**said, "watchers": server.watchers.health()}, status_code=status)
 
 
 @get("/metrics")
@@ -224,7 +252,7 @@ async def _metrics(state: State) -> Response[bytes]:
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@websocket(["/v1/realtime", NATIVE_PATH])
+@websocket(["/v1/realtime", NATIVE_PATH, VIDEO_PATH])
 async def _realtime(socket: WebSocket[Any, Any, Any]) -> None:
     server: Server = socket.app.state.server
     await server.realtime.serve(socket)

@@ -53,6 +53,7 @@ CLOSE_CODES = {
     "engine_dead": 1012,
     "stage_lost": 1012,
     "stage_failed": 1008,
+    "undecodable_audio": 1007,
     "too_many_errors": 1008,
     "invalid_resume_token": 1008,
     "session_resume_expired": 1008,
@@ -118,13 +119,13 @@ class Attachment:
         return caught_up
 
     def resumed(self, event: ClientResumed, view: Any) -> None:
-        self.reply(self.dialect.replies.resumed(self._reply_id(), view, event, self.token))
+        self._reply(self.dialect.replies.resumed(self._reply_id(), view, event, self.token))
 
     def replaced(self, attachment: int) -> None:
         if self.hosted is not None:
             said = self.dialect.replies.replaced(self._reply_id(), self.hosted.id, attachment)
             if said is not None:
-                self.reply(said)
+                self._reply(said)
         self.outbox.close(1000, "session_replaced")
 
     def withheld(self, letters: Sequence[Letter]) -> None:
@@ -132,7 +133,7 @@ class Attachment:
 
     def lost(self, reason: str) -> None:
         if self.hosted is not None:
-            self.reply(self.dialect.replies.resync(self._reply_id(), self.hosted.id, reason))
+            self._reply(self.dialect.replies.resync(self._reply_id(), self.hosted.id, reason))
         self.outbox.close(1008, "session_resync_required")
 
     def confirm(self) -> None:
@@ -162,6 +163,8 @@ class Attachment:
             self._sent.took_back(self.outbox.take_back_audio())
         elif type(stored.event) is CommandRefused:
             self._refused(stored.event.code)
+        if not frames:
+            showing.hold(published)
         for k, frame in enumerate(frames):
             self.outbox.put(showing.letter(frame_number(stored.seq, k), frame, published))
 
@@ -185,18 +188,18 @@ class Attachment:
     # --- replies ------------------------------------------------------------------------------------------
 
     def answer(self, answer: Retrieved) -> None:
-        self.reply(self.dialect.replies.retrieved(self._reply_id(), answer))
+        self._reply(self.dialect.replies.retrieved(self._reply_id(), answer))
 
     def refuse(self, code: str, message: str, client_event: str | None, parameter: str | None) -> None:
         """An answer that no log holds."""
         said = self.dialect.replies.refused(self._reply_id(), code, message, parameter, client_event)
         if said is not None:
-            self.reply(said)
+            self._reply(said)
 
     def greet(self) -> None:
         """Answer a sign of life."""
         if self.hosted is not None:
-            self.reply(self.dialect.replies.alive(self._reply_id(), self.hosted.id))
+            self._reply(self.dialect.replies.alive(self._reply_id(), self.hosted.id))
 
     def abort(self, code: str, message: str) -> None:
         self.expelled = True
@@ -208,8 +211,7 @@ class Attachment:
         self.refuse(code, message, client_event, parameter)
         self.outbox.close(CLOSE_CODES.get(code, 1008), code)
 
-    def reply(self, frame: Any) -> None:
-        """Say what no event holds."""
+    def _reply(self, frame: Any) -> None:
         self.outbox.put(Letter(self.dialect.projection.encode(frame)))
 
     def _reply_id(self) -> str:

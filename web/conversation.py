@@ -15,6 +15,7 @@ from litestar import WebSocket
 from litestar.exceptions import WebSocketDisconnect
 
 from antiphon.actors.hosted import Hosted
+from antiphon.actors.session.commands import Command
 from antiphon.events.store import Log
 
 from . import direct
@@ -56,7 +57,7 @@ class Conversation:
         self._direct = direct.under(socket.scope)
         self._reader: Reader | None = None
 
-    async def hold(self, first: str | None, store: Log, trails: Trails) -> None:
+    async def hold(self, first: Command | str | None, store: Log, trails: Trails) -> None:
         """Until one of the two ends; then the other is ended, and the session told why."""
         attachment = self._attachment
         dialect = attachment.dialect
@@ -108,7 +109,7 @@ class Conversation:
         if self._reader is not None:
             await asyncio.Event().wait()  # it hears of it, after whatever the client had sent before
 
-    async def _read(self, first: str | None, store: Log) -> tuple[str, int | None]:
+    async def _read(self, first: Command | str | None, store: Log) -> tuple[str, int | None]:
         """Until the client goes: why, and its close code."""
         if not await self._attachment.catch_up(store):
             await asyncio.Event().wait()  # its farewell ends the conversation
@@ -117,8 +118,10 @@ class Conversation:
         if attachment.came_back:
             decoder.keep_apart(REPEATED)
         reader = self._reader = Reader(attachment, self._hosted, decoder, self._metrics)
-        if first is not None:
+        if isinstance(first, str):
             reader.take(first)
+        elif first is not None:
+            self._hosted.ask(attachment, first)
         if self._direct is not None:
             reader.listen(self._direct)
         while True:

@@ -15,6 +15,7 @@ from antiphon.events.ids import ResponseId, SessionId
 from antiphon.events.vocabulary import Abilities, ClientResumed, Config
 from antiphon.projections.base import Projection
 
+from .intake import INLINE
 from .wishes import Decoder
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -63,6 +64,9 @@ class Sound(Protocol):
     def is_stream(self, frame: Any) -> bool:
         """Whether the audio of an answer's later events goes on from this frame's."""
 
+    def hold(self, published: Published) -> None:
+        """Audio that no frame shows yet."""
+
 
 class Replies(Protocol):
     """Frames that no event holds."""
@@ -93,8 +97,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
     `drops_when_full`: a client that sends more than can be read is told so; otherwise it is read no further
     until there is room. `patience` says of a configuration for how many seconds a client may be silent; None:
-    for ever: then its socket alone says that it is there. `greeting` is the kind of frame that `entrust` puts
-    the token into by which the client can come back.
+    for ever: then its socket alone says that it is there. A frame of more than `inline` characters is read in
+    a thread. Where nobody `comes_back` to a session its URL says nothing of that. `greeting` is the kind of
+    frame that `entrust` puts the token into by which the client can come back.
     """
 
     name: str
@@ -109,5 +114,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     decoder: Callable[[Callable[[], Config]], Decoder]
     drops_when_full: bool
     patience: Callable[[Config], float] | None = None
+    inline: int = INLINE
+    comes_back: bool = True
     reasons: Mapping[str, str] = {}
     """The dialect's words for why a session was closed, where it has others."""

@@ -10,8 +10,10 @@ from .duplex.dialect import DUPLEX
 from .duplex.opening import is_asked_for
 from .native.dialect import NATIVE
 from .realtime.dialect import REALTIME
+from .video.dialect import VIDEO
 
 NATIVE_PATH = "/v1/duplex"
+VIDEO_PATH = "/v1/video/chat/stream"
 
 
 def chosen(
@@ -21,6 +23,8 @@ def chosen(
     if the client says that it knows no others."""
     if path == NATIVE_PATH:
         return NATIVE
+    if path == VIDEO_PATH:
+        return VIDEO
     if is_asked_for(query):
         return DUPLEX
     return beta.BETA if beta.is_spoken_by(headers, subprotocols) else REALTIME

@@ -216,6 +216,19 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
         self._on_text = on_text
         self.go_on()
 
+    def begin_anew(self) -> None:
+        """What came so far was read, and nobody has a session yet: as if the connection began now."""
+        if self._unknown is not None:
+            self._unknown = 0
+        if self._place is not None:
+            self._place.leave()
+            self._place = None
+
+    @property
+    def takes_room(self) -> bool:
+        """Whether it has, or wants, one of the few places for what is large."""
+        return self._place is not None
+
     def admit(self) -> None:
         """There is a session: what comes is of its client."""
         self._unknown = None

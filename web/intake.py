@@ -64,7 +64,7 @@ class Intake:
 
     `ask` does what a frame asks for, `bad` tells the client of one that cannot be read, `broken` is called
     when reading failed for a reason of our own. `drops`: when too much waits, the client is told so;
-    otherwise the reading of its socket is held.
+    otherwise the reading of its socket is held. Frames of at most `inline` characters are read at once.
     """
 
     def __init__(
@@ -75,8 +75,9 @@ class Intake:
         broken: Callable[[], None],
         *,
         drops: bool,
+        inline: int = INLINE,
     ) -> None:
-        self._decoder, self._drops = decoder, drops
+        self._decoder, self._drops, self._inline = decoder, drops, inline
         self._ask, self._bad, self._broken = ask, bad, broken
         self.places: deque[Place] = deque()
         """What waits, or is being read. Only looked at from outside."""
@@ -92,7 +93,7 @@ class Intake:
         """A frame that is large, or that comes behind one."""
         if self._drops and self._size + len(text) > MOST_WAITING:
             self._bad(Undecodable("input_backpressure", "too much waits to be read: this was not taken"))
-        elif len(text) > INLINE:
+        elif len(text) > self._inline:
             self._enter(Place(text, None, len(text)))
         else:
             try:

@@ -10,7 +10,7 @@ from antiphon.actors.session.commands import AppendAudio
 
 from .attach import Attachment
 from .direct import DirectWebSocket
-from .intake import INLINE, Intake
+from .intake import Intake
 from .metrics import Metrics
 from .pace import Pace
 from .realtime.undecodable import Undecodable
@@ -26,8 +26,8 @@ class Reader:
 
     def __init__(self, attachment: Attachment, hosted: Hosted, decoder: Decoder, metrics: Metrics) -> None:
         self._attachment, self._hosted, self._decoder, self._metrics = attachment, hosted, decoder, metrics
-        drops = attachment.dialect.drops_when_full
-        self._intake = Intake(decoder, self._ask, self._note, self._give_up, drops=drops)
+        self._inline, drops = attachment.dialect.inline, attachment.dialect.drops_when_full
+        self._intake = Intake(decoder, self._ask, self._note, self._give_up, drops=drops, inline=self._inline)
         self._waiting = self._intake.places
         self._pace = Pace()
         self._unreadable: list[float] = []
@@ -48,7 +48,7 @@ class Reader:
         try:
             if text is None:
                 raise Undecodable("invalid_json", "frames are JSON text, not binary")
-            if self._waiting or len(text) > INLINE:
+            if self._waiting or len(text) > self._inline:
                 self._intake.take(text)
                 return
             wishes = self._decoder.read(text)
@@ -105,6 +105,7 @@ class Reader:
 
     def _note(self, bad: Undecodable) -> None:
         self._metrics.dropped.inc()
+        self._attachment.keep_alive()
         self._attachment.refuse(bad.code, bad.message, bad.client_event, bad.param)
         now = time.monotonic()
         self._unreadable = [at for at in self._unreadable if at > now - WITHIN_S] + [now]

@@ -7,7 +7,7 @@ from typing import Any
 
 from antiphon.actors.runtime import Published
 from antiphon.events.envelope import Stored
-from antiphon.events.vocabulary import Config
+from antiphon.events.vocabulary import AudioSpoken, Config
 
 from .dialect import Dialect
 from .outbox import Letter
@@ -50,6 +50,11 @@ class Showing:
         if self._token and type(frame) is self.dialect.greeting:
             return Letter(encode(self.dialect.entrust(frame, self._token)), number, encoded, meaning)
         return Letter(encoded, number, encoded, meaning)
+
+    def hold(self, published: Published) -> None:
+        """Audio of an event that has no frame of its own."""
+        if type(published.stored.event) is AudioSpoken:
+            self._sound.hold(published)
 
     def heard(self, frame: Any, published: Published) -> None:
         """Pass over audio that the client has: what follows goes on from it."""

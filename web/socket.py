@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
 from litestar import WebSocket
+from msgspec.structs import replace
 
 from antiphon.actors.admission import CannotOpen
 from antiphon.actors.checkpoints import Checkpoints
 from antiphon.actors.host import SessionHost
-from antiphon.actors.session.commands import Attach, Resume
+from antiphon.actors.session.commands import Attach, Command, Resume
 from antiphon.actors.session.refusals import Refused
 from antiphon.events.ids import SessionId
 from antiphon.events.store import Log
-from antiphon.projections.half_duplex.frames import QueueDone
 
+from .apps import Apps
 from .attach import Attachment, hashed
 from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
 from .coming_back import LONGEST, asked_in
@@ -24,7 +26,9 @@ from .conversation import Conversation, write
 from .dialect import Beginning, Dialect, Left, Return
 from .dialects import chosen, members
 from .disk import Disk
+from .half_duplex.decode import HalfDuplexDecoder
 from .half_duplex.dialect import HALF_DUPLEX, named
+from .half_duplex.waiting import Caller
 from .metrics import Metrics
 from .observing import Observer, is_asked_for
 from .realtime.undecodable import Undecodable
@@ -41,6 +45,7 @@ class RealtimeRoute:
         self,
         host: SessionHost,
         doors: Doorkeeper,
+        apps: Apps,
         settings: Settings,
         metrics: Metrics,
         disk: Disk,
@@ -49,9 +54,12 @@ class RealtimeRoute:
         checkpoints: Checkpoints,
     ) -> None:
         """`make_room` is called when a client is refused for lack of room on the disk."""
-        self._host, self._doors, self._settings, self._metrics = host, doors, settings, metrics
+        self._host, self._doors, self._apps = host, doors, apps
+        self._settings, self._metrics = settings, metrics
         self._disk, self._make_room, self._store = disk, make_room, store
         self._trails = Trails(checkpoints)
+        decoder = partial(HalfDuplexDecoder, recorded=not settings.no_audio_log)
+        self._half_duplex = replace(HALF_DUPLEX, decoder=decoder)
         self._limits = settings.duplex_session.replay_limits
 
     async def serve(self, socket: WebSocket[Any, Any, Any]) -> None:
@@ -60,13 +68,14 @@ class RealtimeRoute:
         admit = self._doors.admit_operator if observes else self._doors.admit
         try:
             principal = admit(socket.headers, offered, query.get("api_key"))
+            dialect = chosen(socket.scope["path"], query, socket.headers, offered)
+            self._apps.check(dialect.mode)
         except Denied as denied:
             self._metrics.refused.labels(denied.code).inc()
             await _deny(socket, denied)
             return
         picked = "realtime" if "realtime" in offered else _first_public(offered)
         await socket.accept(subprotocols=picked)
-        dialect = chosen(socket.scope["path"], query, socket.headers, offered)
         if observes:
             log.info("observer.came", session=query.get("session_id", "")[:LONGEST], principal=principal)
             await Observer(socket, dialect, self._metrics).observe(self._store)
@@ -78,13 +87,14 @@ class RealtimeRoute:
         offered, query = socket.scope["subprotocols"], socket.query_params
         try:
             principal = self._doors.admit(socket.headers, offered, query.get("api_key"))
+            self._apps.check(HALF_DUPLEX.mode)
             session = named(name)
         except Denied as denied:
             self._metrics.refused.labels(denied.code).inc()
             await _deny(socket, denied)
             return
         await socket.accept(subprotocols=_first_public(offered))
-        await self._attach(socket, HALF_DUPLEX, principal, session)
+        await self._attach(socket, self._half_duplex, principal, session)
 
     async def _attach(
         self,
@@ -96,7 +106,11 @@ class RealtimeRoute:
         most_bytes = self._settings.duplex_session.max_pending_output_bytes_per_session
         attachment = Attachment(dialect, lambda code: self._metrics.refused.labels(code).inc(), most_bytes)
         try:
-            first = await self._enter(attachment, socket, principal, name)
+            first: Command | str | None
+            if name is None:
+                first = await self._enter(attachment, socket, principal)
+            else:
+                first = await self._call(attachment, socket, principal, name)
         except (CannotOpen, Refused, Undecodable) as refusal:
             self._metrics.refused.labels(refusal.code).inc()
             client_event, parameter = _named_in(refusal)
@@ -112,35 +126,58 @@ class RealtimeRoute:
             await conversation.hold(first, self._store, self._trails)
 
     async def _enter(
-        self,
-        attachment: Attachment,
-        socket: WebSocket[Any, Any, Any],
-        principal: str | None,
-        name: SessionId | None,
+        self, attachment: Attachment, socket: WebSocket[Any, Any, Any], principal: str | None
     ) -> str | None:
         """Open a session for the attachment, or bring it back to its own. The frame that is to be asked
-        first, if one came already. Nobody comes back to a session that its client has given a name."""
+        first, if one came already."""
         dialect, query = attachment.dialect, members(socket.query_params)
         client = socket.headers.get("user-agent", "")[:200]
-        came: Return | Beginning | None = asked_in(query) if name is None else None
+        came: Return | Beginning | None = asked_in(query) if dialect.comes_back else None
         if came is None:
             came = await dialect.begin(query, socket.receive, self._host.abilities, self._settings.model)
         if isinstance(came, Return):
             await self._bring_back(attachment, came, client, principal)
             return None
+        self._check_disk()
+        attach = Attach(dialect=dialect.name, client=client, token=attachment.token_hash)
+        attachment.hosted = self._host.open(
+            attachment, came.config, attach, mode=dialect.mode, principal=principal
+        )
+        self._metrics.opened.inc()
+        return came.first
+
+    async def _call(
+        self,
+        attachment: Attachment,
+        socket: WebSocket[Any, Any, Any],
+        principal: str | None,
+        session: SessionId,
+    ) -> Command | None:
+        """Open a call that its client has named, once there is a place for it. What is to be asked first."""
+        dialect, receive = attachment.dialect, socket.receive
+        came = await dialect.begin({}, receive, self._host.abilities, self._settings.model)
+        assert isinstance(came, Beginning), "nobody comes back to a call"
+        self._check_disk()
+        await self._host.check_name(session, dialect.mode, principal)
+        config = came.config
+        caller = Caller(socket, session, dialect.decoder(lambda: config))
+        ticket = await caller.get_place(self._host.reception, dialect.mode, principal)
+        client = socket.headers.get("user-agent", "")[:200]
+        attach = Attach(dialect=dialect.name, client=client, token=attachment.token_hash)
+        try:
+            attachment.hosted = self._host.open(
+                attachment, config, attach, mode=dialect.mode, principal=principal, ticket=ticket
+            )
+        except CannotOpen:
+            ticket.give_back()
+            raise
+        self._metrics.opened.inc()
+        return caller.asked
+
+    def _check_disk(self) -> None:
         if self._disk.is_low:
             self._make_room()
             raise CannotOpen("resource_exhausted", "the disk of the server is nearly full; try again later")
-        if name is not None:
-            await self._host.let_end(name)
-        attach = Attach(dialect=dialect.name, client=client, token=attachment.token_hash)
-        attachment.hosted = self._host.open(
-            attachment, came.config, attach, mode=dialect.mode, principal=principal, name=name
-        )
-        self._metrics.opened.inc()
-        if name is not None:
-            attachment.reply(QueueDone())
-        return came.first
 
     async def _bring_back(
         self, attachment: Attachment, came: Return, client: str, principal: str | None

@@ -14,7 +14,8 @@ The desk stands between connections (peers) and one engine. It does no I/O and r
   a session that is let go keeps its place until the engine has really let go of it (departures.py).
 * While the engine opens or configures a session, what is asked of the session waits, in order.
 * Of a stage that hears in units a second one is refused with `busy` while one is under way.
-* A session whose peer is lost is kept for LINGER_S, so that a resumed session finds its place.
+* A session whose peer is lost is kept for LINGER_S, so that a resumed session finds its place; it gives way
+  to one that is opened while there is no other place.
 * A session with more than RETAINED_SOFT unacknowledged outputs is given no new work; beyond RETAINED_HARD it
   is let go, with `Refused("unacknowledged")`.
 * An engine that has died ends all work under way with `engine_dead`; from then on nothing is taken.

@@ -88,7 +88,7 @@ class Sessions:
 
     def _open_new(self, peer: Told, command: Open) -> None:
         fence = command.fence
-        if len(self) >= self._places or self._departures.of(fence.session) is not None:
+        if not self._has_room() or self._departures.of(fence.session) is not None:
             taken = f"all {self._places} places are taken"
             peer.send(Refused(fence, "resource_exhausted", taken, retryable=True))
             return
@@ -96,6 +96,13 @@ class Sessions:
         self.of[fence.session] = session
         self.peers[fence.session] = peer
         self._calls.when(partial(self._engine.open, fence, command.config), partial(self._opened, session))
+
+    def _has_room(self) -> bool:
+        """For one more. Where all places are taken, the session that has waited longest for its writer gives
+        way. Its place is free at once unless the engine takes time to let go."""
+        if len(self) >= self._places and self._lingering:
+            self.let_go(self.of[next(iter(self._lingering))])
+        return len(self) < self._places
 
     def _opened(self, session: StageSession, error: BaseException | None) -> None:
         """The engine has opened it, or has not and holds nothing that is not closed again."""

@@ -25,8 +25,8 @@ from msgspec import Struct
 from antiphon.actors.stages.contract import Cancel, Descriptor, Open, StageCommand, StageMessage
 
 LINK_VERSION = 1
-FRAME_LIMIT = 16 * 1024 * 1024
-"""Bytes of one frame: five minutes of one uncut utterance fit."""
+FRAME_LIMIT = 48 * 1024 * 1024
+"""Bytes of one frame: five minutes of one uncut utterance fit, and all images of one question."""
 WINDOW = 32
 """Operations of one session at one stage that are not yet in the log."""
 BACKLOG_LIMIT = 64 * 1024 * 1024

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -35,19 +37,23 @@ class ActorSystemOnLoopback:
         self.admin_pid = admins[0]
 
     def start_stage(self, start: StartStage) -> int | None:
-        from thespian.actors import ActorExitRequest, ActorSystemException
+        from thespian.actors import ActorSystemException
 
         from antiphon.actors.processes.stage_actor import StageActor
 
+        before = set(loopback.descendants(self.admin_pid))
         try:
             address = self._system.createActor(StageActor)
             status = StageActor.status_of(self._system.ask(address, start, START_STAGE_S))
-            if status is None:  # late or deaf: it must not load its models beside the next one
-                self._system.tell(address, ActorExitRequest())
-                return None
         except ActorSystemException:
-            return None
-        return int(status.pid)
+            status = None
+        if status is not None:
+            return int(status.pid)
+        for pid in set(loopback.descendants(self.admin_pid)) - before:
+            # Late or deaf: it must not load its models beside the next one.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return None
 
     def shut_down(self) -> None:
         self._system.shutdown()

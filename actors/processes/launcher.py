@@ -25,6 +25,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 SERVING_STOP_S = 5.0
 STAGES_STOP_S = 3.0
 REST_STOP_S = 2.0
+STUCK_S = 20.0
+"""How long the actor system may take to start a stage process: usually a tenth of a second."""
 BACKLOG = 1024
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -135,7 +138,7 @@ class Launcher:
                 failed=lambda: self._fail("stage_keeper_failed", "the stages can no longer be kept running"),
             )
             keeper.start()
-            admin_died = self._watch(system.admin_pid)
+            admin_died = self._watch(system.admin_pid, keeper.stuck_s)
             if admin_died:
                 keeper = None  # it cannot end the stages in order, only wait for an answer; the lifeline will
         finally:
@@ -188,14 +191,15 @@ class Launcher:
                 engine=stage.engine,
                 settings=stage.settings,
                 socket_path=str(self._directory.socket(stage.name)),
+                pulse_path=str(self._directory.pulse(stage.name)),
                 log_path=str(self._plan.data_dir / "logs" / f"stage-{stage.name}.log"),
             )
             for stage in self._plan.stages
         ]
 
-    def _watch(self, admin_pid: int) -> bool:
+    def _watch(self, admin_pid: int, stuck_s: Callable[[], float]) -> bool:
         """Wait until told to stop; True: until the actor system died. Raises LaunchError when the serving
-        processes cannot be kept running."""
+        processes cannot be kept running, or the actor system does not answer."""
         import structlog
 
         log = structlog.get_logger()
@@ -215,6 +219,9 @@ class Launcher:
                 for call in ready:
                     call()
                 self._workers.look()
+                if stuck_s() > STUCK_S:
+                    told = f"the actor system has not started a stage within {STUCK_S:g} s"
+                    raise LaunchError("actor_system_hangs", told)
 
     def _check_loopback(self) -> None:
         """Called by the keeper when the stages were started: stop if thespian listens for other hosts."""

@@ -41,7 +41,14 @@ class MakeRoom(Struct, frozen=True, tag="make_room"):
     """A client was refused because the disk is full: erase what may be erased."""
 
 
-Question = LetGo | Tell | MakeRoom
+class EndCall(Struct, frozen=True, tag="end_call"):
+    """End the half-duplex call of that name, if it is here and that principal's."""
+
+    session: SessionId
+    principal: str | None
+
+
+Question = LetGo | Tell | MakeRoom | EndCall
 
 
 class Done(Struct, frozen=True, tag="done"):
@@ -108,6 +115,11 @@ class Peers:
     async def make_room(self, within_s: float) -> None:
         """Tell the others that the disk is full; the one whose business that is does something about it."""
         await asyncio.gather(*(_within(within_s, _ask(path, MakeRoom())) for path in self._others()))
+
+    async def end_call(self, session: SessionId, principal: str | None, within_s: float) -> bool:
+        """Have whichever of the others has the call end it. Whether one had."""
+        asked = [_within(within_s, _ask(path, EndCall(session, principal))) for path in self._others()]
+        return any(isinstance(one, Done) and one.did for one in await asyncio.gather(*asked))
 
     def _others(self) -> Sequence[Path]:
         own = control_socket(self._directory, self.mine, os.getpid())

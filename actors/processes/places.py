@@ -37,6 +37,11 @@ class Places:
         return fd
 
     @property
+    def alone(self) -> bool:
+        """Whether there is no other process."""
+        return self._workers == 1
+
+    @property
     def taken(self) -> int:
         """The sessions of all processes."""
         return sum(self._count(number) for number in range(self._workers))

@@ -1,6 +1,7 @@
-"""How the launcher knows that a serving process is alive and not merely there.
+"""How the launcher knows that a process is alive and not merely there.
 
-The process writes to a pipe from its event loop, again and again; a loop that hangs writes nothing.
+The process writes to a pipe from its loop, again and again; a loop that hangs writes nothing. A serving
+process inherits its pipe. A stage is forked by thespian, and opens a pipe that has a name.
 """
 
 from __future__ import annotations
@@ -8,38 +9,76 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
+from pathlib import Path
 
 EVERY_S = 0.5
+BEAT, BUSY = b".", b"~"
+"""A loop goes round; and one whose process is at something that may keep it from that for long."""
 
 
 async def beat(fd: int) -> None:
     """Until cancelled. A launcher that does not read is none of our business."""
     os.set_blocking(fd, False)
     while True:
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            os.write(fd, b".")
+        _write(fd, BEAT)
         await asyncio.sleep(EVERY_S)
+
+
+class Beating:
+    """The end of a process that opens its pipe by name. For a loop that goes round every second or so."""
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._due, self._busy = 0.0, True
+
+    def beat(self, *, busy: bool) -> None:
+        """Once round. Costs a look at the clock unless a beat is due."""
+        now = time.monotonic()
+        if now >= self._due or busy != self._busy:
+            self._due, self._busy = now + EVERY_S, busy
+            _write(self._fd, BUSY if busy else BEAT)
+
+
+def _write(fd: int, what: bytes) -> None:
+    with contextlib.suppress(BlockingIOError, BrokenPipeError):
+        os.write(fd, what)
 
 
 class Pulse:
     """The launcher's end of one process's pipe. `fd` is to be read when there is something."""
 
-    def __init__(self) -> None:
-        self.fd, self.beating_fd = os.pipe()
-        os.set_blocking(self.fd, False)
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        os.set_blocking(fd, False)
         self.last: float | None = None
         """When it was last felt; None: never."""
+        self.busy = True
+        """Whether the process said so last, or has said nothing yet."""
 
-    def handed_over(self) -> None:
-        """The process has its end: it alone."""
-        os.close(self.beating_fd)
+    @classmethod
+    def inherited(cls) -> tuple[Pulse, int]:
+        """And the process's end, to be closed here once it has it."""
+        reading, writing = os.pipe()
+        return cls(reading), writing
+
+    @classmethod
+    def named(cls, path: Path) -> Pulse:
+        """A pipe of its own for the next process that opens `path`; a former one's is not that any more.
+
+        Both ends are held here, so that there is never an end to read.
+        """
+        path.unlink(missing_ok=True)
+        os.mkfifo(path, 0o600)
+        return cls(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
 
     def feel(self, now: float) -> bool:
         """Read what there is. False: the other end is closed, and there is nothing more to come."""
         with contextlib.suppress(BlockingIOError):
-            if not os.read(self.fd, 4096):
+            felt = os.read(self.fd, 4096)
+            if not felt:
                 return False
-            self.last = now
+            self.last, self.busy = now, felt.endswith(BUSY)
         return True
 
     def close(self) -> None:

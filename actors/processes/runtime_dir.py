@@ -23,7 +23,7 @@ class RuntimeDir:
     """Made on entry, mode 0700; removed by `remove`."""
 
     def __init__(self, parent: Path | None = None) -> None:
-        parent = parent or _parent()
+        parent = parent or usual_parent()
         _remove_stale(parent)
         # Locked before it has the name by which others would take it for stale.
         fresh = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=parent))
@@ -34,6 +34,10 @@ class RuntimeDir:
 
     def socket(self, stage: str) -> Path:
         return self.path / f"{stage}.sock"
+
+    def pulse(self, stage: str) -> Path:
+        """The pipe on which a stage shows that it is alive."""
+        return self.path / f"{stage}.pulse"
 
     def control_socket(self, worker: int, pid: int) -> Path:
         """Of a serving process, which makes it itself."""
@@ -48,7 +52,8 @@ def control_socket(directory: Path, worker: int, pid: int) -> Path:
     return directory / f"serving-{worker}-{pid}.sock"
 
 
-def _parent() -> Path:
+def usual_parent() -> Path:
+    """Below XDG_RUNTIME_DIR where that can be used, else below /tmp."""
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if given and len(os.fsencode(given)) <= _LONGEST and os.access(given, os.W_OK):
         return Path(given)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import structlog
 from msgspec import Struct
 
 from antiphon.actors.processes import lifeline
+from antiphon.actors.processes.pulse import Beating
 from antiphon.actors.processes.stage_server import Phase, StageServer
 from antiphon.actors.stages.contract import EngineRefused
 from antiphon.actors.stages.registry import load_engine
@@ -33,6 +35,8 @@ class StartStage(Struct, frozen=True, kw_only=True):
     engine: str
     settings: dict[str, Any]
     socket_path: str
+    pulse_path: str
+    """A pipe; see pulse.py."""
     log_path: str
 
 
@@ -54,7 +58,13 @@ class StageProcess:
         _spare_the_cores()
         self._start = start
         # An engine that died leaves a process that holds its memory: the keeper starts a new one.
-        self._server = StageServer(Path(start.socket_path), died=lambda: os._exit(1))
+        self._server = StageServer(
+            Path(start.socket_path), died=lambda: os._exit(1), goes_round=self._beat(start.pulse_path)
+        )
+
+    def _beat(self, path: str) -> Callable[[], None]:
+        beating = Beating(path)
+        return lambda: beating.beat(busy=self._server.phase == "loading")
 
     def begin(self) -> None:
         """Serve the socket, and load the engine beside it."""

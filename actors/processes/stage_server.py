@@ -83,10 +83,17 @@ class Connection:
 class StageServer:
     """Serves one socket path until stopped. `post` and the phase changes may come from any thread.
 
-    `died` is called on the loop's thread as the last thing of a server whose engine has died.
+    Both are called on the loop's thread: `died` as the last thing of a server whose engine has died,
+    `goes_round` with every turn of the loop, at least once in EXPIRE_EVERY_S.
     """
 
-    def __init__(self, path: Path, *, died: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        died: Callable[[], None] = lambda: None,
+        goes_round: Callable[[], None] = lambda: None,
+    ) -> None:
         self.phase: Phase = "loading"
         self.detail = ""
         self._greeting: StageGreeting = Loading("")
@@ -97,7 +104,7 @@ class StageServer:
         self._stopping = False
         self._ends_at: float | None = None
         """When a server whose engine has died ends at the latest."""
-        self._died = died
+        self._died, self._goes_round = died, goes_round
         self._connections: set[Connection] = set()
         self._dirty: set[Connection] = set()
         self._selector = selectors.DefaultSelector()
@@ -150,6 +157,7 @@ class StageServer:
                     key.data(events)
                 for _ in range(len(self._posted)):
                     self._posted.popleft()()
+                self._goes_round()
                 self._write()
                 if self._desk is not None:
                     self._desk.expire()

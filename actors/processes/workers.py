@@ -2,7 +2,7 @@
 
 * One that ends is started again, at first without much of a pause, then after pauses that grow. Every
   SUCCESS_S for which it answered make good for one failure; after MOST_FAILURES that nothing made good the
-  server gives up.
+  server gives up. One that was told to stop has not failed.
 * One that does not show that it is alive (pulse.py) for HANGS_S is killed, and so is one that takes longer
   than START_S to begin. A launcher that was itself kept from looking judges nobody.
 * All accept on one listening socket, which the launcher keeps open: who connects while a process is being
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -29,9 +30,11 @@ MOST_FAILURES = 8
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 OTHERS_FIRST_S = 0.5
-"""Where others serve, they take the clients of one that died before its start takes their core."""
+"""Where others serve, they take the clients of one that ended before its start takes their core."""
 HANGS_S = 6.0
 START_S = 60.0
+TOLD_TO_STOP = (signal.SIGTERM, signal.SIGINT)
+"""Whoever ends by one of them has done what it was told, and has not failed."""
 LOOKS_EVERY_S = 1.0
 
 Start = Callable[[int, int, bool], "subprocess.Popen[bytes]"]
@@ -44,10 +47,15 @@ class Worker:
     """One serving process, and those that take its place."""
 
     def __init__(
-        self, number: int, start: Start, ended: Callable[[int, int], object], first_pause_s: float
+        self,
+        number: int,
+        start: Start,
+        ended: Callable[[int, int], object],
+        others_serve: Callable[[], bool],
     ) -> None:
-        self.number, self._first_pause_s = number, first_pause_s
-        self._start, self._ended = start, ended
+        """`others_serve` is asked when it has ended."""
+        self.number = number
+        self._start, self._ended, self._others_serve = start, ended, others_serve
         self.process: subprocess.Popen[bytes] | None = None
         self._pulse: Pulse | None = None
         self._began = 0.0
@@ -60,14 +68,14 @@ class Worker:
 
     def begin(self) -> None:
         """Start it. Raises OSError."""
-        pulse = Pulse()
+        pulse, beating_fd = Pulse.inherited()
         try:
-            self.process = self._start(self.number, pulse.beating_fd, self._starts > 0)
+            self.process = self._start(self.number, beating_fd, self._starts > 0)
         except OSError:
             pulse.close()
             raise
         finally:
-            pulse.handed_over()
+            os.close(beating_fd)  # the process has it: it alone
         self._pulse, self._began, self.due = pulse, time.monotonic(), None
         self._killed = False
         self._starts += 1
@@ -121,7 +129,21 @@ class Worker:
         pulse.close()
         self.process = self._pulse = None
         self._ended(self.number, process.pid)
+        if -status in TOLD_TO_STOP:
+            pause = self._first_pause_s
+            self.due = time.monotonic() + pause
+            log.info("worker.stopped", worker=self.number, restart_in_s=pause)
+            return
         self._failed(f"it ended {ending(status)}", 0.0 if pulse.last is None else pulse.last - self._began)
+
+    @property
+    def serves(self) -> bool:
+        """Whether it has answered, and is not known to hang."""
+        return self._pulse is not None and self._pulse.last is not None and not self._killed
+
+    @property
+    def _first_pause_s(self) -> float:
+        return OTHERS_FIRST_S if self._others_serve() else 0.0
 
     def _failed(self, how: str, lived_s: float) -> None:
         self._failures = max(self._failures - lived_s / SUCCESS_S, 0.0) + 1
@@ -142,13 +164,15 @@ class Workers:
 
     def __init__(self, count: int, start: Start, ended: Callable[[int, int], object]) -> None:
         """`ended` is told the number and the pid of each that has ended."""
-        first_pause_s = 0.0 if count == 1 else OTHERS_FIRST_S
-        self._all = [Worker(number, start, ended, first_pause_s) for number in range(count)]
+        self._all = [Worker(number, start, ended, self._any_serves) for number in range(count)]
         self._looked = time.monotonic()
 
     def begin(self) -> None:
         for worker in self._all:
             worker.begin()
+
+    def _any_serves(self) -> bool:
+        return any(worker.serves for worker in self._all)
 
     def watch(self, selector: selectors.BaseSelector) -> None:
         """What is registered there is called when there is something; it may raise LaunchError."""

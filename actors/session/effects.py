@@ -31,7 +31,8 @@ from antiphon.events.vocabulary import (
 )
 
 from .commands import StageRole
-from .history import Line, conversation
+from .history import conversation
+from .question import Line
 from .state import Session
 
 STAGES: tuple[StageRole, ...] = ("model", "voice")
@@ -101,7 +102,10 @@ class EndTurn(Effect, frozen=True):
 
 
 class Answer(Effect, frozen=True):
-    """Ask the model to answer the conversation as it was heard."""
+    """Ask the model to answer the conversation as it was heard.
+
+    `verbatim`, `sampling` and `endpoint`: see the contract's Speak.
+    """
 
     operation: Operation
     fence: Fence
@@ -112,8 +116,11 @@ class Answer(Effect, frozen=True):
     temperature: float | None
     modalities: tuple[str, ...]
     speed: float | None
-    tools: tuple[dict[str, Any], ...]
-    tool_choice: Any
+    tools: tuple[dict[str, Any], ...] = ()
+    tool_choice: Any = "auto"
+    verbatim: bool = False
+    sampling: dict[str, Any] = {}
+    endpoint: str = ""
 
 
 class CancelStage(Effect, frozen=True):
@@ -189,13 +196,13 @@ def _answer(state: Session) -> list[Effect]:
     active = state.turns.active
     if active is None or active.operation is None:
         return []
-    config = state.config
+    config, question = state.config, None if state.own is None else state.own.asks(state)
     instructions = config.instructions if active.instructions is None else active.instructions
     return [
         Answer(
             operation=active.operation,
             fence=active.fence,
-            conversation=conversation(state),
+            conversation=conversation(state) if question is None else question.conversation,
             instructions=instructions,
             voice=config.voice if active.voice is None else active.voice,
             max_output_tokens=active.max_output_tokens,
@@ -204,6 +211,8 @@ def _answer(state: Session) -> list[Effect]:
             speed=active.speed,
             tools=config.tools if state.abilities.calls_tools else (),
             tool_choice=config.tool_choice,
+            verbatim=question is not None,
+            sampling={} if question is None else question.sampling,
         )
     ]
 

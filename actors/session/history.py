@@ -8,12 +8,9 @@ model that gives it sees nothing.
 
 from __future__ import annotations
 
-from typing import Literal
-
-from msgspec import Struct
 from msgspec.structs import replace
 
-from antiphon.events.ids import ItemId, Seq
+from antiphon.events.ids import ItemId
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import (
     Event,
@@ -30,6 +27,7 @@ from antiphon.events.vocabulary import (
 
 from .commands import AddItem, AppendText, RemoveItem
 from .heard import heard_text
+from .question import Line
 from .refusals import CannotRead, InvalidOutput, InvalidValue, ItemExists, ItemNotFound
 from .state import Entry, Session
 
@@ -39,19 +37,6 @@ MOST_TEXT = 16_000_000
 MANY = 10_000
 SHOWN_TEXT = 1_000_000
 """Characters of a conversation that a model is shown at most, the newest: none has room for more."""
-
-Role = Literal["user", "assistant", "system", "tool"]
-
-
-class Line(Struct, frozen=True, gc=False):
-    """What the model is to see of one entry: words, the seqs of images, calls of functions; or (role `tool`)
-    the output of a `call`."""
-
-    role: Role
-    text: str = ""
-    images: tuple[Seq, ...] = ()
-    calls: tuple[Item, ...] = ()
-    call: Item | None = None
 
 
 def add_item(state: Session, command: AddItem, at: Moment) -> list[ItemAdded]:

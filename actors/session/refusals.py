@@ -30,6 +30,7 @@
     invalid_resume_token            not the token of this session, or not any more
     not_prepared                    a half-duplex call takes no audio before it was prepared
     not_idle                        the assistant speaks, or is about to
+    no_frames                       there is no image to ask about
     session_resume_conflict         the client has seen frames that the session never sent
 
 Dialects translate codes to their own names (projections/realtime/errors.py).
@@ -176,3 +177,7 @@ class NotPrepared(Refused):
 
 class NotIdle(Refused):
     code = "not_idle"
+
+
+class NoFrames(Refused):
+    code = "no_frames"

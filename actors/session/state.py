@@ -6,7 +6,7 @@ in it. Sample counts are positions on the session's input clock, or on a respons
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +14,9 @@ from msgspec.structs import replace
 from antiphon.events.ids import Fence, ItemId, Operation, ResponseId, Seq, SessionId, derived_id
 from antiphon.events.units import SAMPLE_RATE, Moment, ms_to_samples
 from antiphon.events.vocabulary import Abilities, Config, Item, PlaybackPolicy, Terms
+
+if TYPE_CHECKING:
+    from .question import Question
 
 Phase = Literal["new", "open", "closed"]
 
@@ -276,6 +279,10 @@ class Refusals(Struct, frozen=True, gc=False):
 
 class Slice(Struct, frozen=True, gc=False):
     """What a mode remembers of its own, in a Struct of its own."""
+
+    def asks(self, state: Session) -> Question | None:
+        """What the model is asked now, where the mode puts that in its own way; None: the conversation."""
+        return None
 
 
 class Session(Struct, frozen=True, gc=False):

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from .folder import write_folder
 from .lines import size
 from .store import COULD_NOT, DATA, JSON, LIFE, SESSION, fail, open_store, told
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from antiphon.replay.recording import Manifest
 
 SUFFIX = ".antiphon.zip"
+RECORDING, FOLDER = "recording", "half-duplex"
 
 
 @click.command("export")
@@ -28,11 +30,19 @@ SUFFIX = ".antiphon.zip"
 @LIFE
 @click.option(
     "--to",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help=f"The file to write (SESSION{SUFFIX}). It must not exist.",
+    type=click.Path(path_type=Path),
+    help=f"The file to write (SESSION{SUFFIX}), or the folder. It must not exist.",
 )
 @click.option("--sound", is_flag=True, help="Add conversation.wav: left the user, right what was heard.")
 @click.option("--generated", is_flag=True, help="With --sound: also what was generated and not heard.")
+@click.option(
+    "--as",
+    "shape",
+    type=click.Choice([RECORDING, FOLDER]),
+    default=RECORDING,
+    show_default=True,
+    help="half-duplex: a folder (SESSION) with meta.json, recording.json and the turns as WAV files.",
+)
 @click.option("--jsonl", is_flag=True, help="Add events.jsonl: the events as text.")
 @JSON
 def export(
@@ -43,6 +53,7 @@ def export(
     sound: bool,
     generated: bool,
     jsonl: bool,
+    shape: str,
     as_json: bool,
 ) -> None:
     """Write a session into one file that can be kept, sent, and imported elsewhere.
@@ -53,7 +64,13 @@ def export(
     """
     if generated and not sound:
         raise click.UsageError("--generated says something about --sound, which is not there")
+    if shape == FOLDER and (sound or jsonl):
+        raise click.UsageError("--sound and --jsonl are of the recording; the folder has its own sounds")
     store = open_store(data)
+    if shape == FOLDER:
+        with told():
+            write_folder(store, session, life, to, as_json=as_json)
+        return
     target = to or Path(session + ("" if life is None else f"-{life}") + SUFFIX)
     parts = {"with_sound": sound, "generated": generated, "with_lines": jsonl}
     with told():

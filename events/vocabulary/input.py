@@ -10,12 +10,14 @@ from .base import Event
 class InputAppended(Event, frozen=True, kw_only=True):
     """Audio arrived; its blob holds `samples` of PCM ending at `until_sample`.
 
-    `speech` is what whoever sent it, or its loudness, says of it; None: nobody judged.
+    `speech` is what whoever sent it, or its loudness, says of it; None: nobody judged. `sent_bytes`: as the
+    client sent it, where a mode bounds that.
     """
 
     samples: Samples
     until_sample: Samples
     speech: bool | None = None
+    sent_bytes: int = 0
 
 
 class ImageReceived(Event, frozen=True, kw_only=True):

@@ -6,6 +6,8 @@ from msgspec import Struct, field
 
 from ..ids import SessionId
 from .base import Event
+from .joyvl import WatchOptions
+from .video import VideoOptions
 
 
 class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -70,8 +72,9 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a session runs by. `echo` is the client's own session object, kept to be shown back.
 
     `auto_response`: input is answered without being asked. `overlap` None: overlaps are not decided (plain
-    Realtime). `engine` holds the stage's own public options. `strict`: what cannot mean anything is refused
-    (an answer to nothing, the output of a function that was not called) where plain clients get by with it.
+    Realtime). `engine` holds the stage's own public options, `sampling` how its tokens are drawn, as far as
+    that was asked for. `strict`: what cannot mean anything is refused (an answer to nothing, the output of a
+    function that was not called) where plain clients get by with it.
     """
 
     model: str = ""
@@ -89,7 +92,12 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: Any = "auto"
     engine: dict[str, Any] = field(default_factory=dict)
+    sampling: dict[str, int | float] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
+    video: VideoOptions | None = None
+    """Of streaming video."""
+    watch: WatchOptions | None = None
+    """Of watchers."""
 
 
 class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -174,7 +182,7 @@ class SessionClosed(Event, frozen=True, kw_only=True):
 class SessionExpired(Event, frozen=True, kw_only=True):
     """The session ended because its time was over: `idle_ttl_expired`, `disconnect_grace_expired`,
     `max_session_expired`; of a half-duplex call also `timeout`, or `prepare_timeout` where that
-    was not prepared in time."""
+    was not prepared in time; of streaming video `idle`."""
 
     reason: str
 

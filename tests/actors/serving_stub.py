@@ -5,7 +5,6 @@
 
 import json
 import os
-import signal
 import socket
 import sys
 
@@ -16,7 +15,6 @@ if __name__ == "__main__":
         sys.exit(7)
     plan = serving_plan()
     end_with_launcher(plan.lifeline_fd, lambda: None)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     answer = json.dumps({"pid": os.getpid(), "stages": plan.stages, "settings": plan.settings})
     with socket.socket(fileno=plan.listen_fd) as listening:
         while True:

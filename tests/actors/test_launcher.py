@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.actors.processes import loopback
+from antiphon.actors.processes.keeper import HANGS_S
 from antiphon.actors.processes.workers import MOST_FAILURES
 
 from .server_process import ServerProcess, eventually, is_alive, running_server
@@ -127,6 +128,29 @@ def test_a_stage_that_dies_is_started_again(server: ServerProcess) -> None:
 
     assert after.descriptor.engine != before.descriptor.engine
     assert is_alive(server.serving_pid)
+
+
+def test_a_stage_that_hangs_is_killed_and_started_again(server: ServerProcess) -> None:
+    hangs = server.stage_pid
+    os.kill(hangs, signal.SIGSTOP)
+
+    eventually(lambda: not is_alive(hangs), within_s=HANGS_S + 4, what="the stage that hangs is killed")
+    eventually(server.hello, within_s=5, what="another has taken its place")
+
+    said = (server.directory / "launcher.log").read_text()
+    assert "stage.hangs" in said
+
+
+def test_a_serving_process_that_is_told_to_stop_has_not_failed(server: ServerProcess) -> None:
+    stopped = server.serving_pid
+    os.kill(stopped, signal.SIGTERM)
+    eventually(lambda: not is_alive(stopped), within_s=5, what="the serving process has stopped")
+    about = eventually(server.ask, within_s=5, what="another has taken its place")
+
+    assert about["pid"] != stopped
+    said = (server.directory / "launcher.log").read_text()
+    assert "worker.stopped" in said
+    assert "worker.failed" not in said
 
 
 def test_the_serving_process_gets_its_settings_and_the_stages_sockets(server: ServerProcess) -> None:

@@ -48,6 +48,9 @@ class Process:
     def to_stage(self, stage: commands.StageRole, command: StageCommand) -> None:
         pass
 
+    def hold(self, session: SessionId, held: bool) -> None:
+        pass
+
     def ended(self, session: SessionId) -> None:
         pass
 

@@ -216,6 +216,35 @@ def test_a_hundred_sessions_leave_as_many_places_as_there_were() -> None:
     assert bench.engine.open_sessions == set()
 
 
+# --- lost peers ---------------------------------------------------------------------------------------------
+
+
+def test_who_comes_gets_the_place_of_the_session_that_has_waited_longest_for_its_writer() -> None:
+    bench = slow(max_sessions=2)
+    first, second = bench.opened(), other(bench, "second")
+    second.lost()
+    first.lost()
+
+    third = other(bench, "third")
+    assert isinstance(third.told[0], Opened)
+    assert bench.engine.open_sessions == {SESSION, "third"}
+
+    back = bench.writer()
+    back.open(writer_epoch=2)
+    assert back.told == [Opened(fence(), "noting-1/1")]  # it was kept, and nobody gives way any more
+    assert codes(other(bench, "fourth").told) == ["resource_exhausted"]
+
+
+def test_an_engine_that_takes_time_to_let_go_has_room_for_the_next_that_tries() -> None:
+    bench = slow("close", max_sessions=1)
+    bench.opened().lost()
+    assert codes(other(bench, "early").told) == ["resource_exhausted"]
+    assert bench.engine.calls[-1] == "close"
+
+    answer(bench)
+    assert isinstance(other(bench, "late").told[0], Opened)
+
+
 # --- cleaning up after a cancel -----------------------------------------------------------------------------
 
 

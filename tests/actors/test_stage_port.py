@@ -54,6 +54,9 @@ class Process:
         if not isinstance(command, contract.Acknowledge):
             self.asked.append(command)
 
+    def hold(self, session: SessionId, held: bool) -> None:
+        pass
+
     def ended(self, session: SessionId) -> None:
         pass
 

@@ -7,10 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from antiphon.actors.modes.joyvl.commands import SetPersona
+from antiphon.actors.modes.personaplex import commands as of_moshi
+from antiphon.actors.modes.video.commands import Finish, Show
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, Operation
-from antiphon.events.vocabulary import Config, Item, ItemAdded, Part, Terms, TurnDetection
+from antiphon.events.vocabulary import (
+    Config,
+    Item,
+    ItemAdded,
+    Part,
+    Terms,
+    TurnDetection,
+    VideoOptions,
+    WatchOptions,
+)
 from tests.actors.modes.calls import PhoneCall, asked
+from tests.actors.modes.moshi import MoshiCall
+from tests.actors.modes.streams import Watched
+from tests.actors.modes.watchers import Watcher
 from tests.actors.session.duplex import JPEG, Asked, InUnits
 from tests.actors.session.given import SILENCE, Talk, pcm
 
@@ -169,7 +184,81 @@ def phone() -> Talk:
     return call
 
 
-SCENES = (utterances, continuously, outside, in_units, overlapping, coming_back, phone)
+def moshi() -> Talk:
+    """A call over the Moshi wire: a damaged stream, a client that is late, gone, back, and done."""
+    terms = Terms(disconnect_grace_s=30)
+    call = MoshiCall(session="moshi", token=b"token", terms=terms)
+    call.sends(200)
+    call.answers("Good")
+    call.do(of_moshi.ReportUndecodable(size=120, message="garbage"))
+    call.answers(" morning")
+    call.sends(60)
+    call.passes(400)
+    call.do(c.Detach(attachment=1, reason="lost", code=1006))
+    call.passes(300)
+    call.do(c.Resume(dialect="personaplex", presented=b"token", token=b"next", live=True))
+    call.do(c.RecordStage(stage="model", what="away", message="killed"))
+    call.sends(80)
+    call.do(c.RecordStage(stage="model", what="returned"))
+    call.do(c.RecordStage(stage="model", what="opened", engine="another"))
+    call.sends(2_500)
+    call.sends(50)
+    call.do(of_moshi.Finish())
+    while call.state.units.flight is not None:
+        call.answers(" to you")
+    return call
+
+
+def stream() -> Talk:
+    """A live video: images that are kept, that show nothing new and that are none; questions about them."""
+    talk = Watched(session="stream", options=VideoOptions(max_frames=2, num_frames=2))
+    for n, alike in enumerate((None, 0.5, 0.99, 0.8)):
+        talk.show(f"f{n}", alike=alike, pts_ms=40 * n)
+    talk.do(Show(image=None, size=3))
+    talk.hear(640)
+    talk.ask("What is it?")
+    talk.say("It is ")
+    talk.ask("And now?")
+    talk.say("The same.")
+    talk.do(Finish())
+    talk.finish()
+    return talk
+
+
+def watcher() -> Talk:
+    """A watcher: silence, answers, delegations; chunks that are summed up, at last; a tick that fails."""
+    options = WatchOptions(chunk_frames=2, long_every=1, delegation="chat")
+    talk = Watcher(options, session="watcher")
+    talk.do(SetPersona(persona="talkative"))
+    talk.show()
+    for n in range(2):
+        talk.sees(f"</response> wait </delegation> how many {n}?", "How many?")
+    talk.says("Three.", talk.own.delegated[0].operation)
+    talk.fails(talk.own.delegated[1].operation)
+    assert talk.own.summing is not None
+    talk.fails(talk.own.summing.operation)
+    talk.wait(5_000)
+    talk.sums_up("A cat came.")
+    talk.sums_up("A cat was there.")
+    talk.show()
+    talk.fails(talk.present.operation)
+    talk.sees("</response> Three.")
+    talk.do(c.CloseSession(reason="reset"))
+    return talk
+
+
+SCENES = (
+    utterances,
+    continuously,
+    outside,
+    in_units,
+    overlapping,
+    coming_back,
+    phone,
+    stream,
+    watcher,
+    moshi,
+)
 
 
 def _next(talk: Talk) -> dict[str, Any]:

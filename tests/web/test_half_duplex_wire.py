@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from antiphon.events.ids import SessionId
 from antiphon.events.segments.log import SegmentLog
+from antiphon.media.wav import read_wav
 from antiphon.replay.verify import verify
 from tests.serving import RunningServer, running
 
@@ -266,12 +269,39 @@ async def test_a_name_belongs_to_the_key_that_used_it_first(tmp_path: Path) -> N
             await client.socket.wait_closed()
         async with phone(server, "hdx_hers", **keyed("his")) as other:
             await turned_away(other, "session_exists")
+        for key, status in (("hers", 200), ("his", 404), ("nobody", 401)):
+            headers = keyed(key)["additional_headers"]
+            assert server.get("/api/sessions/hdx_hers", headers=headers).status_code == status
         async with phone(server, "hdx_hers", **keyed("hers")) as client:
             assert await client.prepare()
         with pytest.raises(InvalidStatus) as refused:
             async with phone(server, "hdx_nobodys"):
                 pass
         assert refused.value.response.status_code == 401
+
+
+async def test_what_was_recorded_is_there_over_http(server: RunningServer) -> None:
+    async with phone(server, "hdx_kept") as client:
+        await client.begin()
+        await client.ask()
+        await client.send({"type": "stop"})
+        await client.next("stopped")
+    meta = server.get("/api/sessions/hdx_kept").json()
+    assert (meta["app_type"], meta["config"]["vad"]["threshold"]) == ("half_duplex_audio", 0.8)
+    (turn,) = server.get("/api/sessions/hdx_kept/recording").json()["turns"]
+    assert turn["output"]["text"] == "Paris, I think."
+    said = server.get(f"/api/sessions/hdx_kept/assets/{turn['input']['audio']}")
+    assert said.headers["content-type"] == "audio/wav"
+    assert read_wav(said.content).rate == 16_000
+    answered = read_wav(server.get(f"/api/sessions/hdx_kept/assets/{turn['output']['audio']}").content)
+    assert (answered.rate, len(answered.samples)) == (24_000, 24 * 300)
+    packed = zipfile.ZipFile(io.BytesIO(server.get("/api/sessions/hdx_kept/download").content))
+    assert "hdx_kept/ai_audio/turn_0.wav" in packed.namelist()
+    paths = {"nothing.wav": 404, "user_audio": 404, "%2e%2e/meta.json": 400, "x/%2e%2e/%2e%2e/STORE": 400, "%2Fetc/passwd": 404, "..%5cSTORE": 400}  # fmt: skip
+    for path, status in paths.items():
+        assert server.get(f"/api/sessions/hdx_kept/assets/{path}").status_code == status, path
+    assert server.get("/api/sessions/hdx_nobody").status_code == 404
+    assert server.get("/api/sessions/a%20b").status_code == 400
 
 
 async def test_a_model_that_listens_all_the_time_holds_no_calls(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import socket
@@ -13,10 +14,12 @@ from typing import Any
 import pytest
 import uvicorn
 from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
 from antiphon.web import patience
 from antiphon.web.direct import EXTENSION, DirectWebSocket
+from antiphon.web.reader import MOST_UNREADABLE
 from tests.serving import RunningServer
 
 from .wire import wire
@@ -82,6 +85,20 @@ async def test_a_client_that_does_not_read_is_let_go_and_its_session_ends(echo_s
             echo_server.wait_until, lambda: not echo_server.get("/health").json()["sessions"], 15
         )
     assert re.search(r"^antiphon_slow_clients_total [1-9]", echo_server.get("/metrics").text, re.MULTILINE)
+
+
+async def test_a_client_that_sends_rubbish_again_and_again_is_let_go(echo_server: RunningServer) -> None:
+    async with wire(echo_server) as client:
+        await client.next("session.created")
+        for _ in range(MOST_UNREADABLE + 1):
+            await client.socket.send("{")
+        frames = []
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                frames.append(await client.next())
+        assert client.socket.close_code == 1008
+        assert [frame["type"] for frame in frames] == ["error"] * len(frames)
+        assert frames[-1]["error"]["code"] == "too_many_errors"
 
 
 @pytest.mark.parametrize(

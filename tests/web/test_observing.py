@@ -15,7 +15,7 @@ from antiphon.events.ids import SessionId
 from antiphon.events.store import Scope
 from antiphon.replay.verify import verify
 from antiphon.web.metrics import Metrics
-from antiphon.web.observing import Observer
+from antiphon.web.observing import MOST_REFUSED, Observer
 from antiphon.web.realtime.dialect import REALTIME
 from tests.serving import RunningServer, running
 
@@ -82,6 +82,18 @@ async def test_an_observer_is_given_no_token_and_asks_for_nothing(server: Runnin
         await ask(client, "Count", "evt_1")
         assert len(await answered(client)) > len(COUNT)
     assert not any(type(event).__name__ == "CommandRefused" for event in events(server, seat.session))
+
+
+async def test_an_observer_that_asks_again_and_again_is_let_go(server: RunningServer) -> None:
+    async with wire(server, WAITS) as client:
+        seat = await take_seat(client)
+        async with wire(server, observing(seat.session)) as observer:
+            for _ in range(MOST_REFUSED + 1):
+                await observer.socket.send("{}")
+            frames = await everything(observer)
+            assert (observer.socket.close_code, observer.socket.close_reason) == (1008, "too_many_errors")
+    codes = [frame["error"]["code"] for frame in frames if frame["type"] == "error"]
+    assert codes == ["observer_is_read_only"] * (MOST_REFUSED + 1)
 
 
 async def test_a_session_that_is_over_can_be_observed_from_its_beginning(server: RunningServer) -> None:

@@ -42,6 +42,9 @@ class DuplexSound:
         """Resampled it is one."""
         return bool(frame.sample_rate_hz != SAMPLE_RATE)
 
+    def hold(self, published: Published) -> None:
+        """Audio without a frame is not wanted here."""
+
     def _filled(self, frame: Any, audio: bytes) -> Any:
         return replace(frame, **{self.member: audio})
 

@@ -31,3 +31,6 @@ class HalfDuplexSound:
     def is_stream(self, frame: AudioChunk) -> bool:
         """Every piece stands for itself."""
         return False
+
+    def hold(self, published: Published) -> None:
+        """Audio without a frame is not wanted here."""

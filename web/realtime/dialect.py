@@ -61,6 +61,9 @@ class PlainSound:
         """The telephone's is."""
         return frame.form is not UNSET
 
+    def hold(self, published: Published) -> None:
+        """Audio without a frame is not wanted here."""
+
 
 def _stream(form: Format) -> Outgoing:
     encoding: Encoding = form.encoding  # type: ignore[assignment]  # one of FORMATS, and those are encodings

@@ -2,7 +2,8 @@
 
 The words come from a lane and the sound is made on the voice's thread; an answer without audio needs no voice
 and is delivered on the lane. In a spoken answer the text is what is spoken, without markup and pictures; in a
-written one it is what was written.
+written one it is what was written. A written answer to a question that was put verbatim is not cut into
+clauses: it is handed over as it comes.
 """
 
 import time
@@ -39,6 +40,7 @@ class Delivery:
         self._speed = command.speed or 1.0
         self._voice = voice
         self._clauses = Clauses()
+        self._as_it_comes = command.verbatim and self._pronounce is None
         self._room = LONGEST_ANSWER
         self._urgency = _FIRST
         self._line_start, self._delivered = True, False
@@ -49,7 +51,8 @@ class Delivery:
         """The next words. True: no more are wanted."""
         if self._first_token_ms is None:
             self._first_token_ms = self._elapsed_ms()
-        for clause in self._clauses.feed(token[: self._room]):
+        words = token[: self._room]
+        for clause in [words] if self._as_it_comes else self._clauses.feed(words):
             self._deliver(clause)
         self._room = max(self._room - len(token), 0)
         return self._stop.is_set or not self._room

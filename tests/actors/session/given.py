@@ -19,7 +19,8 @@ from antiphon.actors.session.absence import AWAY_S
 from antiphon.actors.session.decide import decide, refused
 from antiphon.actors.session.effects import Effect, outstanding
 from antiphon.actors.session.evolve import refold
-from antiphon.actors.session.history import Line, content_of, conversation
+from antiphon.actors.session.history import content_of, conversation
+from antiphon.actors.session.question import Line
 from antiphon.actors.session.refusals import Refused
 from antiphon.actors.session.state import Session
 from antiphon.actors.session.timers import timers

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from thespian.actors import ActorSystem
 
+from antiphon.actors.ledger import MOST_WAITING, MOST_WAITING_BYTES
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands as c
 from antiphon.actors.session.commands import StageRole, TimerName
@@ -96,6 +97,7 @@ class Stand:
         self.log = log or WaveringLog(self.store, lambda: next(self.fates, NOW))
         self.commanded: list[tuple[StageRole, StageCommand]] = []
         self.has_ended = False
+        self.held: list[bool] = []
         self.armed: list[tuple[TimerName, int]] = []
         self.sink = Onlooker()
         self._system, self._detection = system, detection
@@ -152,6 +154,9 @@ class Stand:
     def to_stage(self, stage: StageRole, command: StageCommand) -> None:
         self.commanded.append((stage, command))
 
+    def hold(self, session: SessionId, held: bool) -> None:
+        self.held.append(held)
+
     def ended(self, session: SessionId) -> None:
         assert not self.has_ended
         self.has_ended = True
@@ -170,6 +175,29 @@ def stand(system: ActorSystem) -> Stand:
 
 
 # --- persist before publish -------------------------------------------------------------------------------
+
+
+def test_of_a_session_whose_log_does_not_answer_no_more_is_asked_until_it_does(stand: Stand) -> None:
+    for _ in range(MOST_WAITING):
+        stand.ask(c.AppendAudio(pcm=pcm(80)), LATE)
+    assert stand.held == []
+    stand.ask(c.AppendAudio(pcm=pcm(80)), LATE)
+    assert stand.held == [True]
+
+    stand.wavering().settle()
+    assert stand.held == [True, False]
+
+
+def test_a_few_large_appends_that_wait_are_too_much_too(stand: Stand) -> None:
+    half = bytes(MOST_WAITING_BYTES // 2)
+    stand.ask(c.AppendAudio(pcm=half), LATE)
+    stand.ask(c.AppendAudio(pcm=half), LATE)
+    assert stand.held == []
+    stand.ask(c.AppendAudio(pcm=pcm(80)), LATE)
+    assert stand.held == [True]
+
+    stand.wavering().settle_all()
+    assert stand.held == [True, False]
 
 
 def test_frames_and_effects_of_an_event_are_released_only_after_its_acknowledgement(stand: Stand) -> None:

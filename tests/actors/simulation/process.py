@@ -120,6 +120,9 @@ class Process:
         elif isinstance(command, Open | Close):
             self.waiting.append(StageGone(stage, "gone"))
 
+    def hold(self, session: SessionId, held: bool) -> None:
+        pass
+
     def ended(self, session: SessionId) -> None:
         assert not self.over, "ended twice"
         self.over = True

@@ -1,0 +1,1 @@
+"""Streaming video: what a client of `/v1/video/chat/stream` sees."""

@@ -1,0 +1,63 @@
+"""Who asks over HTTP, and what they are answered when they may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Request, Response
+from msgspec import Struct
+
+from .auth import Denied, Doorkeeper
+
+Asked = Request[Any, Any, Any]
+
+
+class Caller(Struct, frozen=True):
+    """`operator`: may see, and end, what is not theirs."""
+
+    principal: str | None
+    operator: bool
+
+    def may_see(self, owner: str | None) -> bool:
+        return self.operator or self.principal == owner
+
+
+def caller(request: Asked, doors: Doorkeeper) -> Caller:
+    """Raises Denied."""
+    key = request.query_params.get("api_key")
+    try:
+        return Caller(doors.admit_operator(request.headers, (), key), operator=True)
+    except Denied:
+        return Caller(doors.admit(request.headers, (), key), operator=False)
+
+
+def operator(request: Asked, doors: Doorkeeper) -> None:
+    """Raises Denied where it is none."""
+    doors.admit_operator(request.headers, (), request.query_params.get("api_key"))
+
+
+class Missing(Exception):
+    """There is nothing of that name, or nothing that the caller may see: that is the same to them."""
+
+
+class SeveralProcesses(Exception):
+    """A server of several processes has none of this."""
+
+
+def answer(status: int, code: str, message: str) -> Response[dict[str, Any]]:
+    return Response({"error": {"code": code, "message": message}}, status_code=status)
+
+
+def denied(request: Asked, why: Denied) -> Response[dict[str, Any]]:
+    return answer(why.status, why.code, why.message)
+
+
+def missing(request: Asked, why: Missing) -> Response[dict[str, Any]]:
+    return answer(404, "not_found", str(why) or "there is nothing of that name")
+
+
+def several(request: Asked, why: SeveralProcesses) -> Response[dict[str, Any]]:
+    return answer(501, "several_processes", str(why))
+
+
+HANDLERS: Any = {Denied: denied, Missing: missing, SeveralProcesses: several}

@@ -1,0 +1,86 @@
+"""What was recorded of a half-duplex call, over HTTP, for whoever may see it: its own key, or an operator's.
+
+    GET /api/sessions/ID                    meta.json
+    GET /api/sessions/ID/recording          recording.json
+    GET /api/sessions/ID/assets/NAME        a file of the recording's folder, for instance ai_audio/turn_0.wav
+    GET /api/sessions/ID/download           the folder as a zip file
+
+All of it is made of the log (replay/half_duplex). A NAME is looked up, it never becomes a path.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+from litestar import MediaType, Response, get
+from litestar.datastructures import State
+
+from antiphon.actors.naming import first_of
+from antiphon.events.errors import LogError
+from antiphon.events.ids import SessionId
+from antiphon.replay.errors import RecordingError
+from antiphon.replay.half_duplex.folder import META, RECORDING, Folder
+
+from .auth import Denied
+from .callers import Asked, Missing, caller
+from .half_duplex.dialect import named
+
+TYPES = {".wav": "audio/wav", ".json": MediaType.JSON}
+
+
+@get("/api/sessions/{session_id:str}", sync_to_thread=True)
+def session_meta(request: Asked, state: State, session_id: str) -> Response[bytes]:
+    return _file(_folder(request, state, session_id), META)
+
+
+@get("/api/sessions/{session_id:str}/recording", sync_to_thread=True)
+def session_recording(request: Asked, state: State, session_id: str) -> Response[bytes]:
+    return _file(_folder(request, state, session_id), RECORDING)
+
+
+@get("/api/sessions/{session_id:str}/assets/{name:path}", sync_to_thread=True)
+def session_asset(request: Asked, state: State, session_id: str, name: str) -> Response[bytes]:
+    wanted = str(name).removeprefix("/")
+    if wanted.startswith("/") or "\\" in wanted or ".." in wanted.split("/"):
+        raise Denied(400, "invalid_path", "a file is named as in recording.json")
+    return _file(_folder(request, state, session_id), wanted)
+
+
+@get("/api/sessions/{session_id:str}/download", sync_to_thread=True)
+def session_download(request: Asked, state: State, session_id: str) -> Response[bytes]:
+    folder, packed = _folder(request, state, session_id), io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        for name in folder.names:
+            made.writestr(f"{session_id}/{name}", _contents(folder, name))
+    named_so = {"content-disposition": f'attachment; filename="{session_id}.zip"'}
+    return Response(packed.getvalue(), media_type="application/zip", headers=named_so)
+
+
+def _folder(request: Asked, state: State, session_id: str) -> Folder:
+    """Raises Denied, Missing."""
+    server: Any = state.server
+    who, session = caller(request, server.doors), named(session_id)
+    try:
+        opened = first_of(server.store, SessionId(session))
+        if opened is None or not who.may_see(opened.principal):
+            raise Missing
+        return Folder(server.store, session)
+    except (LogError, RecordingError):
+        raise Missing from None
+
+
+def _file(folder: Folder, name: str) -> Response[bytes]:
+    suffix = name[name.rfind(".") :]
+    return Response(_contents(folder, name), media_type=TYPES.get(suffix, "application/octet-stream"))
+
+
+def _contents(folder: Folder, name: str) -> bytes:
+    try:
+        contents = folder.file(name)
+    except LogError:  # it was erased meanwhile
+        contents = None
+    if contents is None:
+        raise Missing
+    return contents

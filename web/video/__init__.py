@@ -1,0 +1,1 @@
+"""Streaming video at the edge: `/v1/video/chat/stream`."""
