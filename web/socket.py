@@ -58,7 +58,9 @@ class RealtimeRoute:
         self._settings, self._metrics = settings, metrics
         self._disk, self._make_room, self._store = disk, make_room, store
         self._trails = Trails(checkpoints)
-        decoder = partial(HalfDuplexDecoder, recorded=not settings.no_audio_log)
+        decoder = partial(
+            HalfDuplexDecoder, recorded=not settings.no_audio_log, asks_stage=self._confirms_config
+        )
         self._half_duplex = replace(HALF_DUPLEX, decoder=decoder)
         self._limits = settings.duplex_session.replay_limits
 
@@ -173,6 +175,10 @@ class RealtimeRoute:
             raise
         self._metrics.opened.inc()
         return caller.asked
+
+    def _confirms_config(self) -> bool:
+        model = self._host.model
+        return model is not None and model.confirms_config
 
     def _check_disk(self) -> None:
         if self._disk.is_low:
