@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-moshi moshi test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-chaos bench-load bench-vad bench-moshi campaigns clean
+.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-video bench-chaos bench-load campaigns clean test-moshi moshi bench-vad bench-moshi
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -70,6 +70,9 @@ bench-resume: dev  ## how long a client that comes back waits (ARGS=--short: whe
 
 bench-handover: dev  ## how long a session is silent that changes its process (ARGS=--short: whether it works)
 	@$(BIN)/python -m bench.handover $(ARGS)
+
+bench-video: dev  ## what a live video costs (ARGS=--short: whether it works)
+	@$(BIN)/python -m bench.video $(ARGS)
 
 bench-hostile: dev  ## what strangers and enemies cost those who only talk (ARGS=--short: whether it works)
 	@$(BIN)/python -m bench.hostile $(ARGS)

@@ -38,6 +38,8 @@ def end_with_process(state: Session, command: Park, at: Moment) -> list[Event]:
 
 def fail_interrupted(state: Session, event: WriterOpened, at: Moment) -> list[Event]:
     """What was asked of models outside is not asked again."""
+    if state.phase != "open":
+        return []
     return hearing.everything_failed(state, "effect_interrupted", "the server was interrupted meanwhile")
 
 
