@@ -198,6 +198,7 @@ def stage_config(config: Config) -> dict[str, Any]:
         "tools": list(config.tools),
         "tool_choice": config.tool_choice,
         "engine": config.engine,
+        "sampling": config.sampling,
     }
 
 

@@ -9,6 +9,7 @@ from .beta.projection import BetaProjection
 from .duplex.projection import DuplexProjection
 from .half_duplex.projection import HalfDuplexProjection
 from .native.projection import NativeProjection
+from .personaplex.projection import AudioDuplexProjection, PersonaPlexProjection
 from .realtime.projection import RealtimeProjection
 from .video.projection import VideoProjection
 
@@ -18,6 +19,8 @@ DIALECTS: Mapping[str, Projection] = {
     "duplex": DuplexProjection(),
     "native": NativeProjection(),
     "half_duplex": HalfDuplexProjection(),
+    "personaplex": PersonaPlexProjection(),
+    "audio_duplex": AudioDuplexProjection(),
     "video": VideoProjection(),
 }
 

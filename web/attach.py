@@ -53,6 +53,7 @@ CLOSE_CODES = {
     "engine_dead": 1012,
     "stage_lost": 1012,
     "stage_failed": 1008,
+    "undecodable_audio": 1007,
     "too_many_errors": 1008,
     "invalid_resume_token": 1008,
     "session_resume_expired": 1008,

@@ -11,7 +11,13 @@ from antiphon.actors.session.mode import Mode
 
 from .duplex import DUPLEX
 from .half_duplex import HALF_DUPLEX
+from .personaplex import PERSONAPLEX
 from .video import VIDEO
 
-MODES: Mapping[str, Mode] = {"duplex": DUPLEX, "half_duplex": HALF_DUPLEX, "video": VIDEO}
+MODES: Mapping[str, Mode] = {
+    "duplex": DUPLEX,
+    "half_duplex": HALF_DUPLEX,
+    "video": VIDEO,
+    "personaplex": PERSONAPLEX,
+}
 """By the name that SessionOpened gives. A log of another mode cannot be gone on with (UnknownMode)."""

@@ -65,7 +65,7 @@ def resume(state: Session, command: c.Resume, at: Moment) -> list[Event]:
     known = command.presented in (attached.token, *attached.former_tokens)
     if not command.presented or not known or command.principal != state.principal:
         raise InvalidToken("the token is not this session's, or not any more", parameter="resume_token")
-    after = command.after
+    after = state.seq * FRAMES_PER_EVENT - 1 if command.live else command.after
     if after is None:
         after = attached.reported if attached.acknowledged < 0 else attached.acknowledged
     if after >= state.seq * FRAMES_PER_EVENT:

@@ -121,7 +121,8 @@ class Resume(Command, frozen=True, kw_only=True):
     """Bind a connection in the place of an earlier one, whether that is gone or not.
 
     `presented` is the hash of the token that was presented, `token` that of the one to come back with next.
-    `after`: see ClientResumed; None: what was acknowledged, else what was sent.
+    `after`: see ClientResumed; None: what was acknowledged, else what was sent. `live`: what was missed is
+    missed, whatever `after` says.
     """
 
     dialect: str
@@ -129,6 +130,7 @@ class Resume(Command, frozen=True, kw_only=True):
     token: bytes
     principal: str | None = None
     after: int | None = None
+    live: bool = False
     client: str = ""
 
 

@@ -28,6 +28,7 @@ from .input import (
     SpeechStopped,
     VoiceScored,
 )
+from .personaplex import InputFinished, InputUndecodable
 from .playback import ItemTruncated, OutputCleared, PlaybackAcknowledged, PlaybackEstimated
 from .response import (
     AnswerRouted,
@@ -103,6 +104,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     ItemAdded, ItemRemoved,
     EpochAdvanced,
     CallPrepared, InputDropped,
+    InputUndecodable, InputFinished,
     VideoFrameReceived, VideoFrameFiltered, VideoFrameUnreadable, VideoQueried, VideoFinished,
 )  # fmt: skip
 
@@ -137,7 +139,9 @@ __all__ = [
     "InputCleared",
     "InputCommitted",
     "InputDropped",
+    "InputFinished",
     "InputTranscribed",
+    "InputUndecodable",
     "Item",
     "ItemAdded",
     "ItemRemoved",

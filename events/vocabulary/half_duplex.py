@@ -31,7 +31,7 @@ class CallPrepared(Event, frozen=True, kw_only=True):
 
 class InputDropped(Event, frozen=True, kw_only=True):
     """Audio that nobody heard: `cold_start` (right after CallPrepared), `answering` and `playing`, in which
-    the microphone hears the assistant."""
+    the microphone hears the assistant; or, over the Moshi wire, `preparing` (the model is not ready yet)."""
 
     ancillary: ClassVar[bool] = True
     samples: Samples

@@ -71,8 +71,9 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a session runs by. `echo` is the client's own session object, kept to be shown back.
 
     `auto_response`: input is answered without being asked. `overlap` None: overlaps are not decided (plain
-    Realtime). `engine` holds the stage's own public options. `strict`: what cannot mean anything is refused
-    (an answer to nothing, the output of a function that was not called) where plain clients get by with it.
+    Realtime). `engine` holds the stage's own public options, `sampling` how its tokens are drawn, as far as
+    that was asked for. `strict`: what cannot mean anything is refused (an answer to nothing, the output of a
+    function that was not called) where plain clients get by with it.
     """
 
     model: str = ""
@@ -90,6 +91,7 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: Any = "auto"
     engine: dict[str, Any] = field(default_factory=dict)
+    sampling: dict[str, int | float] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
     video: VideoOptions | None = None
     """Of streaming video."""

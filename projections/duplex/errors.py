@@ -29,6 +29,7 @@ CLIENT = (
     "unknown_event",
     "event_too_large",
     "bad_audio",
+    "undecodable_audio",
     "invalid_video_frames",
     "invalid_image",
     "invalid_event_ack",

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from antiphon.actors.modes.personaplex import commands as of_moshi
 from antiphon.actors.modes.video.commands import Finish, Show
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, Operation
 from antiphon.events.vocabulary import Config, Item, ItemAdded, Part, Terms, TurnDetection, VideoOptions
 from tests.actors.modes.calls import PhoneCall, asked
+from tests.actors.modes.moshi import MoshiCall
 from tests.actors.modes.streams import Watched
 from tests.actors.session.duplex import JPEG, Asked, InUnits
 from tests.actors.session.given import SILENCE, Talk, pcm
@@ -171,6 +173,31 @@ def phone() -> Talk:
     return call
 
 
+def moshi() -> Talk:
+    """A call over the Moshi wire: a damaged stream, a client that is late, gone, back, and done."""
+    terms = Terms(disconnect_grace_s=30)
+    call = MoshiCall(session="moshi", token=b"token", terms=terms)
+    call.sends(200)
+    call.answers("Good")
+    call.do(of_moshi.ReportUndecodable(size=120, message="garbage"))
+    call.answers(" morning")
+    call.sends(60)
+    call.passes(400)
+    call.do(c.Detach(attachment=1, reason="lost", code=1006))
+    call.passes(300)
+    call.do(c.Resume(dialect="personaplex", presented=b"token", token=b"next", live=True))
+    call.do(c.RecordStage(stage="model", what="away", message="killed"))
+    call.sends(80)
+    call.do(c.RecordStage(stage="model", what="returned"))
+    call.do(c.RecordStage(stage="model", what="opened", engine="another"))
+    call.sends(2_500)
+    call.sends(50)
+    call.do(of_moshi.Finish())
+    while call.state.units.flight is not None:
+        call.answers(" to you")
+    return call
+
+
 def stream() -> Talk:
     """A live video: images that are kept, that show nothing new and that are none; questions about them."""
     talk = Watched(session="stream", options=VideoOptions(max_frames=2, num_frames=2))
@@ -187,7 +214,7 @@ def stream() -> Talk:
     return talk
 
 
-SCENES = (utterances, continuously, outside, in_units, overlapping, coming_back, phone, stream)
+SCENES = (utterances, continuously, outside, in_units, overlapping, coming_back, phone, stream, moshi)
 
 
 def _next(talk: Talk) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""How a call ends: with its connection, or when the client has finished and everything is answered.
+
+A client that has a token may come back, and its session waits for it as any other does; the model is given
+silence meanwhile. Of a client that finishes the last unit is filled up.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from antiphon.actors.session import attachment, life
+from antiphon.actors.session.commands import Park
+from antiphon.actors.session.state import Session
+from antiphon.events.units import Moment, Samples
+from antiphon.events.vocabulary import (
+    ClientDetached,
+    Event,
+    InputFinished,
+    ResponseEnded,
+    SessionClosed,
+    UnitCompleted,
+    UnitRefused,
+    UnitSubmitted,
+)
+
+from .call import of
+from .commands import Finish
+
+ENDS = {"closed": "client", "server": "shutdown", "expelled": "expelled"}
+"""Why a connection ended, and so the session; of all others it is `disconnected`."""
+
+
+def end_with_client(state: Session, event: ClientDetached, at: Moment) -> list[Event]:
+    if state.attached.token:
+        return attachment.end_alone(state, event, at)
+    if state.phase != "open":
+        return []
+    return [SessionClosed(reason=ENDS.get(event.reason, "disconnected"))]
+
+
+def park(state: Session, command: Park, at: Moment) -> list[Event]:
+    """Nobody comes back without a token."""
+    return life.park(state, command, at) if state.attached.token else [SessionClosed(reason=command.reason)]
+
+
+def finish(state: Session, command: Finish, at: Moment) -> list[Event]:
+    return [] if of(state).finished else [InputFinished()]
+
+
+def go_on(state: Session, event: InputFinished | UnitCompleted, at: Moment) -> list[Event]:
+    """The next step of a client's end: the last unit, or the end itself. Whole units the core gives."""
+    if not of(state).finished or state.phase != "open" or state.units.flight is not None:
+        return []
+    start = max(state.units.given, state.units.floor)
+    left = state.buffer.appended - start if state.unit else 0
+    if not left:
+        return [SessionClosed(reason="client")]
+    if left >= state.unit:
+        return []
+    return [
+        UnitSubmitted(
+            work="unit",
+            fence=state.fence,
+            from_sample=Samples(start),
+            until_sample=Samples(state.buffer.appended),
+            silence=Samples(state.unit - left),
+            final=True,
+        )
+    ]
+
+
+def go_without(state: Session, event: UnitRefused | ResponseEnded, at: Moment) -> list[Event]:
+    """A unit was not taken, and the client will not say more to be given in its place. The answer, if there
+    is one, has its own end first."""
+    over = of(state).finished and state.units.broken and state.turns.active is None
+    return [SessionClosed(reason="client")] if over and state.phase == "open" else []
+
+
+def fold(state: Session, event: Event, at: Moment) -> Session:
+    return replace(state, own=replace(of(state), finished=True))
