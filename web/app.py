@@ -33,6 +33,8 @@ from .calls import MODE, stop_call
 from .dialects import NATIVE_PATH, VIDEO_PATH
 from .disk import Disk
 from .janitor import Janitor
+from .joyvl.routes import ROUTES
+from .joyvl.watchers import Watchers
 from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
 from .reaper import Reaper
@@ -90,6 +92,9 @@ class Server:
         self._asking: set[asyncio.Task[None]] = set()
         routes = (self.host, self.doors, self.apps, settings, self.metrics, self.disk)
         self.realtime = RealtimeRoute(*routes, self._make_room, self.store, kept)
+        endpoints = settings.stage_settings(settings.stage).get("endpoints") or {}
+        options, model = settings.joyvl.options(endpoints), settings.joyvl.main_model
+        self.watchers = Watchers(self.host, self.disk, self._make_room, options, model)
         every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
         self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)
 
@@ -150,24 +155,7 @@ def void(_: object) -> None:
 def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
     """The application. Answers /live at once; sessions can be opened when every stage is ready."""
     app = Litestar(
-        route_handlers=[
-            _live,
-            _health,
-            _metrics,
-            _realtime,
-            _half_duplex,
-            whole_line,
-            one_of_the_line,
-            leave_the_line,
-            stop_call,
-            all_apps,
-            switch_app,
-            session_meta,
-            session_recording,
-            session_asset,
-            session_download,
-            create_static_files_router(path="/", directories=[_page()], html_mode=True),
-        ],
+        route_handlers=[_live, _health, _metrics, *ROUTES, *(() if settings.only else _everything())],
         lifespan=[_lifespan(settings, plan)],
         response_headers=PAGE_HEADERS,
         exception_handlers=HANDLERS,
@@ -175,6 +163,25 @@ def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
         logging_config=None,  # ours is structlog's; litestar's would start a thread
     )
     return _guarded(app, Doorkeeper(settings))
+
+
+def _everything() -> tuple[Any, ...]:
+    """The routes that are not there where only one protocol is served."""
+    return (
+        _realtime,
+        _half_duplex,
+        whole_line,
+        one_of_the_line,
+        leave_the_line,
+        stop_call,
+        all_apps,
+        switch_app,
+        session_meta,
+        session_recording,
+        session_asset,
+        session_download,
+        create_static_files_router(path="/", directories=[_page()], html_mode=True),
+    )
 
 
 def _page() -> Path:
@@ -234,7 +241,7 @@ def _health(state: State) -> Response[dict[str, Any]]:
     """Whether a conversation can begin; until then what is loading."""
     server: Server = state.server
     status, said = health.health(server.host, server.settings, server.disk)
-    return Response(said, status_code=status)
+    return Response({**said, "watchers": server.watchers.health()}, status_code=status)
 
 
 @get("/metrics")
