@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-chaos bench-load bench-opus campaigns clean
+.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-video bench-chaos bench-load bench-opus campaigns clean test-moshi moshi bench-vad bench-moshi
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -26,11 +26,18 @@ test: dev  ## the fast tests
 test-cascade: dev  ## the tests that drive the embedded models
 	@$(BIN)/python -m pytest -m cascade $(ARGS)
 
+test-moshi: dev  ## the tests that drive the moshi package (installs it, and torch)
+	@$(PYTHON) bootstrap.py --dev --moshi
+	@$(BIN)/python -m pytest -m moshi $(ARGS)
+
+moshi: setup  ## what `antiphon serve --stage moshi` needs: the moshi package, and torch if it is not there
+	@$(PYTHON) bootstrap.py --moshi
+
 test-sdks: dev  ## the SDKs of others, unmodified (installs them below ~/.cache; needs Node 20)
 	@$(BIN)/python -m pytest -m sdks tests/sdks $(ARGS)
 
 test-all: dev  ## every test but the browser's, the SDKs' and the long campaigns
-	@$(BIN)/python -m pytest -m 'not browser and not sdks and not campaign' $(ARGS)
+	@$(BIN)/python -m pytest -m 'not browser and not sdks and not moshi and not campaign' $(ARGS)
 
 lint: dev  ## style, types, room rules, and the shape of the repository
 	@$(BIN)/ruff check .
@@ -67,8 +74,14 @@ bench-resume: dev  ## how long a client that comes back waits (ARGS=--short: whe
 bench-handover: dev  ## how long a session is silent that changes its process (ARGS=--short: whether it works)
 	@$(BIN)/python -m bench.handover $(ARGS)
 
+bench-video: dev  ## what a live video costs (ARGS=--short: whether it works)
+	@$(BIN)/python -m bench.video $(ARGS)
+
 bench-hostile: dev  ## what strangers and enemies cost those who only talk (ARGS=--short: whether it works)
 	@$(BIN)/python -m bench.hostile $(ARGS)
+
+bench-moshi: dev  ## how many conversations a lockstep model holds (needs `make moshi`)
+	@$(BIN)/python -m bench.moshi $(ARGS)
 
 bench-chaos: dev  ## kill, stop and cut anything under clients that talk: what they lose (ARGS=--short: each once)
 	@$(BIN)/python -m bench.chaos $(ARGS)

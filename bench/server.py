@@ -24,7 +24,8 @@ class ServerFailed(Exception):
 class Server:
     """A running server. `pid` is its launcher's: everything else descends from it."""
 
-    def __init__(self, stage: str, data: Path, *arguments: str) -> None:
+    def __init__(self, stage: str, data: Path, *arguments: str, start_s: float = START_S) -> None:
+        self._start_s = start_s
         self.port = free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         self.url = f"ws://127.0.0.1:{self.port}/v1/realtime"
@@ -42,7 +43,7 @@ class Server:
     def answered(self, path: str) -> float:
         """Wait until `path` answers 200; seconds since the command was started. Raises ServerFailed."""
         with httpx.Client(trust_env=False, timeout=5) as client:
-            while time.monotonic() - self.began < START_S:
+            while time.monotonic() - self.began < self._start_s:
                 if self._process.poll() is not None:
                     break
                 with contextlib.suppress(httpx.TransportError):

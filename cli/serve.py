@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from . import joyvl, moshi
+
 if TYPE_CHECKING:
     from antiphon.web.settings import Settings
 
@@ -35,11 +37,10 @@ if TYPE_CHECKING:
     "--tls-key", metavar="FILE", help="The certificate's private key, a PEM file without a passphrase."
 )
 @click.option("--static", metavar="DIR", help="The official Moshi client, built: served at /moshi/.")
-@click.option(
-    "--only", type=click.Choice(["personaplex"]), help="Serve only what such a server has, at its paths."
-)
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the language model's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
+@joyvl.options
+@moshi.options
 def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
     """Serve conversations. The page to talk through is at http://HOST:PORT/.
 
@@ -54,12 +55,15 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     from antiphon.web import logs, peers_page, tls
     from antiphon.web.settings import SettingsError, load
 
+    stepping = moshi.taken_out(flags)
     try:
-        settings = load(config, flags=flags)
+        watching = joyvl.settings_of(joyvl.taken_out(flags))
+        settings = load(config, flags={**flags, **watching})
         tls.context(settings)
         peers_page.check(settings)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
+    settings = moshi.put_in(settings, stepping)
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
     _check_data(Path(settings.data))
     for keys in ("ANTIPHON_KEYS", "ANTIPHON_OPERATOR_KEYS"):

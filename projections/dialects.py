@@ -8,6 +8,7 @@ from .base import Projection
 from .beta.projection import BetaProjection
 from .duplex.projection import DuplexProjection
 from .half_duplex.projection import HalfDuplexProjection
+from .joyvl.projection import JoyvlProjection
 from .native.projection import NativeProjection
 from .personaplex.projection import AudioDuplexProjection, PersonaPlexProjection
 from .realtime.projection import RealtimeProjection
@@ -22,6 +23,7 @@ DIALECTS: Mapping[str, Projection] = {
     "personaplex": PersonaPlexProjection(),
     "audio_duplex": AudioDuplexProjection(),
     "video": VideoProjection(),
+    "joyvl": JoyvlProjection(),
 }
 
 

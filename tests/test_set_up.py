@@ -55,5 +55,6 @@ def test_everything_that_is_asked_for_is_pinned():
     extras = project["project"]["optional-dependencies"]
     asked = project["project"]["dependencies"] + extras["cascade"] + extras["personaplex"]
     asked += project["dependency-groups"]["dev"] + list(bootstrap.DATA_ONLY)
+    asked += [*bootstrap.MOSHI, *bootstrap.MOSHI_ALONE]
     pinned = re.findall(r"(?m)^([\w.-]+)==", (ROOT / "constraints.txt").read_text())
     assert {re.match(r"[\w.-]+", one).group().lower() for one in asked} <= set(pinned)

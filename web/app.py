@@ -33,6 +33,8 @@ from .calls import MODE, stop_call
 from .dialects import BY_PATH
 from .disk import Disk
 from .janitor import Janitor
+from .joyvl.routes import ROUTES
+from .joyvl.watchers import Watchers
 from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
 from .personaplex.dialect import CHAT_PATH, DUPLEX_PATH
@@ -91,6 +93,9 @@ class Server:
         self._asking: set[asyncio.Task[None]] = set()
         routes = (self.host, self.doors, self.apps, settings, self.metrics, self.disk)
         self.realtime = RealtimeRoute(*routes, self._make_room, self.store, kept)
+        endpoints = settings.stage_settings(settings.stage).get("endpoints") or {}
+        options, model = settings.joyvl.options(endpoints), settings.joyvl.main_model
+        self.watchers = Watchers(self.host, self.disk, self._make_room, options, model)
         every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
         self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)
 
@@ -164,10 +169,18 @@ def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
 def _routes(settings: Settings) -> list[ControllerRouterHandler]:
     """Everything; or what a peer's server has."""
     always: list[ControllerRouterHandler] = [_live, _health, _metrics, *peers_page.pages(settings)]
-    if settings.only:
-        return [*always, websocket([CHAT_PATH, DUPLEX_PATH])(_of_any_dialect)]
-    return [
-        *always,
+    match settings.only:
+        case "personaplex":
+            return [*always, websocket([CHAT_PATH, DUPLEX_PATH])(_of_any_dialect)]
+        case "joyvl":
+            return [*always, *ROUTES]
+        case _:
+            return [*always, *ROUTES, *_everything()]
+
+
+def _everything() -> tuple[ControllerRouterHandler, ...]:
+    """The routes that are not there where only one protocol is served."""
+    return (
         websocket(["/v1/realtime", *BY_PATH])(_of_any_dialect),
         _half_duplex,
         whole_line,
@@ -181,7 +194,7 @@ def _routes(settings: Settings) -> list[ControllerRouterHandler]:
         session_asset,
         session_download,
         create_static_files_router(path="/", directories=[_page()], html_mode=True),
-    ]
+    )
 
 
 def _page() -> Path:
@@ -241,7 +254,7 @@ def _health(state: State) -> Response[dict[str, Any]]:
     """Whether a conversation can begin; until then what is loading."""
     server: Server = state.server
     status, said = health.health(server.host, server.settings, server.disk)
-    return Response(said, status_code=status)
+    return Response({**said, "watchers": server.watchers.health()}, status_code=status)
 
 
 @get("/metrics")

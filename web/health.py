@@ -49,6 +49,7 @@ def health(host: SessionHost, settings: Settings, disk: Disk) -> tuple[int, dict
 def exposition(metrics: Metrics, host: SessionHost, store: SegmentLog, disk: Disk) -> bytes:
     """The metrics page, with the figures that others keep read off now."""
     metrics.live.set(host.live)
+    metrics.waiting.set(len(host.reception.queue.waiting))
     metrics.slow_writes.set(store.stats.slow_writes)
     metrics.backlog.set(store.stats.backlog)
     free = disk.free_bytes()

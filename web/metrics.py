@@ -20,6 +20,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.live = self._gauge("antiphon_sessions_live", "Sessions open now")
         self.opened = self._counter("antiphon_sessions_opened", "Sessions opened")
+        self.waiting = self._gauge("antiphon_callers_waiting", "Callers that stand in the line for a place")
         self.observers = self._gauge("antiphon_observers", "Connections that only listen in")
         self.resumed = self._counter("antiphon_sessions_resumed", "Clients that came back to their session")
         self.reaped = self._counter("antiphon_sessions_reaped", "Sessions ended that nobody came back to")

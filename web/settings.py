@@ -19,6 +19,7 @@ from antiphon.events.retention import Policy
 
 from . import quantities
 from .duplex_session import DuplexSession
+from .joyvl.settings import JoyVL
 
 
 class SettingsError(Exception):
@@ -34,6 +35,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many processes serve clients, each its own."""
     data: str = "antiphon-data"
     stage: str = "cascade"
+    only: Literal["", "joyvl", "personaplex"] = ""
+    """Serve the routes of that and nothing else; empty: everything."""
     model: str = ""
     """The name clients see; unknown names that they ask for are served by this one."""
     keys: tuple[str, ...] = ()
@@ -50,8 +53,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A PEM file with the certificate's private key, without a passphrase."""
     static: str = ""
     """A folder with a client of others, built: it is served at /moshi/ (web/peers_page.py)."""
-    only: Literal["", "personaplex"] = ""
-    """Serve nothing but what a server of that kind has, at the paths where it has it."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     keep_audio: str = quantities.NONE
     """How long a session's audio is kept once it is over; `none`: as long as its events."""
@@ -65,6 +66,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """With less room on the disk no new session begins; `none`: begin whatever happens."""
     duplex_session: DuplexSession = DuplexSession()
     """`[duplex_session]`"""
+    joyvl: JoyVL = JoyVL()
+    """`[joyvl]`"""
     stages: dict[str, dict[str, Any]] = {}
 
     def stage_settings(self, name: str) -> dict[str, Any]:
@@ -106,6 +109,7 @@ _ENVIRONMENT = {
     "ANTIPHON_WORKERS": "workers",
     "ANTIPHON_DATA": "data",
     "ANTIPHON_STAGE": "stage",
+    "ANTIPHON_ONLY": "only",
     "ANTIPHON_MODEL": "model",
     "ANTIPHON_KEYS": "keys",
     "ANTIPHON_OPERATOR_KEYS": "operator_keys",
@@ -114,7 +118,6 @@ _ENVIRONMENT = {
     "ANTIPHON_TLS_CERTIFICATE": "tls_certificate",
     "ANTIPHON_TLS_KEY": "tls_key",
     "ANTIPHON_STATIC": "static",
-    "ANTIPHON_ONLY": "only",
     "ANTIPHON_LOG_LEVEL": "log_level",
     "ANTIPHON_KEEP_AUDIO": "keep_audio",
     "ANTIPHON_KEEP_EVENTS": "keep_events",
@@ -136,7 +139,10 @@ def load(
         value = environment.get(variable)
         if value:
             merged[name] = value.split(",") if name in _LISTS else value
-    merged.update({name: value for name, value in (flags or {}).items() if value is not None})
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    for table in ("joyvl", "stages"):
+        _lay_over(merged.setdefault(table, {}), given.pop(table, {}))
+    merged.update(given)
     try:
         settings = msgspec.convert(merged, Settings, strict=False)
     except msgspec.ValidationError as error:
@@ -154,6 +160,17 @@ def load(
             f"host {settings.host} is reachable from outside: set at least one API key (ANTIPHON_KEYS) first"
         )
     return settings
+
+
+def _lay_over(table: Any, given: Mapping[str, Any]) -> None:
+    """Flags of a table over what the file says of it, table by table. What is no table is told of later."""
+    if not isinstance(table, dict):
+        return
+    for name, value in given.items():
+        if isinstance(value, dict) and isinstance(table.get(name), dict):
+            _lay_over(table[name], value)
+        else:
+            table[name] = value
 
 
 def _from_file(path: Path) -> dict[str, Any]:

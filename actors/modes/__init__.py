@@ -11,6 +11,7 @@ from antiphon.actors.session.mode import Mode
 
 from .duplex import DUPLEX
 from .half_duplex import HALF_DUPLEX
+from .joyvl import JOYVL
 from .personaplex import PERSONAPLEX
 from .video import VIDEO
 
@@ -18,6 +19,7 @@ MODES: Mapping[str, Mode] = {
     "duplex": DUPLEX,
     "half_duplex": HALF_DUPLEX,
     "video": VIDEO,
+    "joyvl": JOYVL,
     "personaplex": PERSONAPLEX,
 }
 """By the name that SessionOpened gives. A log of another mode cannot be gone on with (UnknownMode)."""

@@ -22,6 +22,7 @@ ENGINES: dict[str, str] = {
     VOICE: "antiphon.actors.stages.vad.engine:VadEngine",
     "chat": "antiphon.actors.stages.chat_backend.engine:ChatEngine",
     "cascade": "antiphon.actors.stages.cascade.engine:CascadeEngine",
+    "moshi": "antiphon.actors.stages.moshi.engine:MoshiEngine",
 }
 
 

@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from antiphon.events.envelope import Stored
 
-QUIET = ("InputAppended", "VoiceScored", "FramesSent", "AudioSpoken")
+QUIET = ("InputAppended", "VoiceScored", "FramesSent", "AudioSpoken", "VideoFrameFiltered", "ModelWrote")
 """Events of which there are many a second; shown with --all."""
 
 

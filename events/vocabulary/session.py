@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from ..ids import SessionId
 from .base import Event
+from .joyvl import WatchOptions
 from .video import VideoOptions
 
 
@@ -95,6 +96,8 @@ class Config(Struct, frozen=True, kw_only=True, omit_defaults=True):
     echo: dict[str, Any] = field(default_factory=dict)
     video: VideoOptions | None = None
     """Of streaming video."""
+    watch: WatchOptions | None = None
+    """Of watchers."""
 
 
 class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -83,23 +83,29 @@ class Chat(BaseHTTPRequestHandler):
 asked_of: list[dict[str, Any]] = []
 
 
-def parts(asked: dict[str, Any], kind: str) -> list[Any]:
-    """Those of the last message."""
-    content = asked["messages"][-1]["content"]
+def parts(message: dict[str, Any], kind: str) -> list[Any]:
+    content = message["content"]
     given = [{"type": "text", "text": content}] if isinstance(content, str) else content
     return [part[kind] for part in given if part["type"] == kind]
 
 
 def said(asked: dict[str, Any]) -> str:
-    texts = parts(asked, "text")
-    return texts[-1] if texts else ""
+    """The latest line for the script, wherever the user wrote it; else the last words."""
+    lines = [
+        line
+        for message in asked["messages"]
+        if message["role"] == "user"
+        for text in parts(message, "text")
+        for line in text.split("\n")
+    ]
+    return next((line for line in reversed(lines) if line.startswith("!")), lines[-1] if lines else "")
 
 
 def shown(asked: dict[str, Any]) -> str:
     """`2 images of grey 0 60, 1.0 s of sound, asked: What?`"""
-    greys = [grey(part["url"]) for part in parts(asked, "image_url")]
+    greys = [grey(part["url"]) for part in parts(asked["messages"][-1], "image_url")]
     seconds = 0.0
-    for part in parts(asked, "input_audio"):
+    for part in parts(asked["messages"][-1], "input_audio"):
         sound = read_wav(base64.b64decode(part["data"]))
         seconds += len(sound.samples) / sound.rate
     listed = " ".join(str(one) for one in greys)

@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from antiphon.cli import joyvl
 from antiphon.web import settings
 from antiphon.web.duplex_session import DuplexSession
+from antiphon.web.joyvl.settings import JoyVL
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = (ROOT / "docs" / "settings.md").read_text("utf-8")
@@ -23,6 +25,7 @@ STAGES = {
     "cascade": ("cascade/settings.py", "CascadeSettings"),
     "chat": ("chat_backend/engine.py", "ChatSettings"),
     "echo": ("echo/engine.py", "EchoSettings"),
+    "moshi": ("moshi/settings.py", "MoshiSettings"),
     "vad": ("vad/engine.py", "VadSettings"),
     "scripted": ("scripted/engine.py", "ScriptedSettings"),
 }
@@ -53,7 +56,7 @@ def test_every_setting_of_the_server_is_described_with_its_variable() -> None:
     described["stage"] = described.pop("use")
     variables = {name: variable for variable, name in settings._ENVIRONMENT.items()}
     fields = {field.name: field.default for field in msgspec.structs.fields(settings.Settings)}
-    del fields["stages"], fields["duplex_session"]
+    del fields["stages"], fields["duplex_session"], fields["joyvl"]
     assert described == {name: (variables[name], usually(value)) for name, value in fields.items()}
 
 
@@ -61,6 +64,16 @@ def test_every_limit_of_a_session_is_described() -> None:
     described = {told(row[0]): told(row[1]) for row in rows("Sessions")}
     limits = {field.name: usually(field.default) for field in msgspec.structs.fields(DuplexSession)}
     assert described == limits
+
+
+def test_every_setting_of_watchers_is_described_with_its_option() -> None:
+    page = (ROOT / "docs" / "joyvl.md").read_text("utf-8")
+    lines = [line for line in page.split("## Settings", 1)[1].splitlines() if line.startswith("| `")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    described = {told(row[0]): told(row[2]) for row in cells}
+    assert described == {field.name: usually(field.default) for field in msgspec.structs.fields(JoyVL)}
+    options = {option.strip("-").replace("-", "_") for option in re.findall(r"`(--[a-z-]+)`", page)}
+    assert options <= {*joyvl.NAMES, "config", "port"}
 
 
 def test_what_the_page_about_sessions_shows_is_what_holds_without_it() -> None:

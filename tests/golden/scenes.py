@@ -7,14 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from antiphon.actors.modes.joyvl.commands import SetPersona
 from antiphon.actors.modes.personaplex import commands as of_moshi
 from antiphon.actors.modes.video.commands import Finish, Show
 from antiphon.actors.session import commands as c
 from antiphon.events.ids import ItemId, Operation
-from antiphon.events.vocabulary import Config, Item, ItemAdded, Part, Terms, TurnDetection, VideoOptions
+from antiphon.events.vocabulary import (
+    Config,
+    Item,
+    ItemAdded,
+    Part,
+    Terms,
+    TurnDetection,
+    VideoOptions,
+    WatchOptions,
+)
 from tests.actors.modes.calls import PhoneCall, asked
 from tests.actors.modes.moshi import MoshiCall
 from tests.actors.modes.streams import Watched
+from tests.actors.modes.watchers import Watcher
 from tests.actors.session.duplex import JPEG, Asked, InUnits
 from tests.actors.session.given import SILENCE, Talk, pcm
 
@@ -214,7 +225,40 @@ def stream() -> Talk:
     return talk
 
 
-SCENES = (utterances, continuously, outside, in_units, overlapping, coming_back, phone, stream, moshi)
+def watcher() -> Talk:
+    """A watcher: silence, answers, delegations; chunks that are summed up, at last; a tick that fails."""
+    options = WatchOptions(chunk_frames=2, long_every=1, delegation="chat")
+    talk = Watcher(options, session="watcher")
+    talk.do(SetPersona(persona="talkative"))
+    talk.show()
+    for n in range(2):
+        talk.sees(f"</response> wait </delegation> how many {n}?", "How many?")
+    talk.says("Three.", talk.own.delegated[0].operation)
+    talk.fails(talk.own.delegated[1].operation)
+    assert talk.own.summing is not None
+    talk.fails(talk.own.summing.operation)
+    talk.wait(5_000)
+    talk.sums_up("A cat came.")
+    talk.sums_up("A cat was there.")
+    talk.show()
+    talk.fails(talk.present.operation)
+    talk.sees("</response> Three.")
+    talk.do(c.CloseSession(reason="reset"))
+    return talk
+
+
+SCENES = (
+    utterances,
+    continuously,
+    outside,
+    in_units,
+    overlapping,
+    coming_back,
+    phone,
+    stream,
+    watcher,
+    moshi,
+)
 
 
 def _next(talk: Talk) -> dict[str, Any]:

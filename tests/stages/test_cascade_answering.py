@@ -20,6 +20,7 @@ class ScriptedWriter:
     """Writes `answers[question]`; an exception in it is raised, an event is waited for."""
 
     room = 500
+    takes_verbatim = True
 
     def __init__(self, answers: dict[str, list], lanes: int = 2, written: Written | None = None) -> None:
         self.answers, self.lanes = answers, lanes
@@ -130,6 +131,17 @@ def test_a_written_answer_keeps_its_markup_and_needs_no_voice(begin):
     said = [b for b in collected.ended(1) if isinstance(b, Said)]
     assert "".join(b.text for b in said) == "**So**, 😀 that is."
     assert all(b.pcm == b"" for b in said)
+
+
+def test_a_question_that_is_put_verbatim_is_answered_in_writing_as_the_words_come(begin):
+    pieces = ["</resp", "onse> Two *stars", "*\nand a half"]
+    writer = ScriptedWriter({"many?": [*pieces, WritingFailed("llm_unreachable", "the line broke")]})
+    answering, collected = begin(writer, voice=None)
+    turns = (Turn(role="user", text="hello"), Turn(role="user", text="many?"))
+    answering.speak(Speak(fence(), Operation(1), turns, verbatim=True))
+    assert isinstance(collected.ended(1)[-1], Failed)
+    assert [body.text for body in collected.bodies(1, Said)] == pieces
+    assert writer.asked == ["many?"]
 
 
 @pytest.mark.parametrize("tokens", [["😀"], [], ["..."], ["\n"]])

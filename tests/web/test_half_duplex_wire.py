@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import os
+import signal
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +18,14 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from antiphon.events.ids import SessionId
 from antiphon.events.segments.log import SegmentLog
+from antiphon.events.vocabulary import SessionConfigured
 from antiphon.media.wav import read_wav
+from antiphon.replay.half_duplex.folder import Folder
 from antiphon.replay.verify import verify
 from tests.serving import RunningServer, running
 
-from .phone import PLAYS_S, Phone, of, phone, question, silence, sound
+from .phone import COLD_START_S, PLAYS_S, Phone, of, phone, question, silence, sound
+from .wire import wire
 
 SCRIPT = Path(__file__).with_name("half_duplex_script.toml")
 
@@ -166,6 +171,27 @@ async def test_what_cannot_be_done_is_told_with_prepared(server: RunningServer) 
     assert "not used" in told["system_content.audio"]
 
 
+async def test_a_reference_voice_is_given_to_a_stage_that_is_asked_whether_it_takes_it(
+    tmp_path: Path,
+) -> None:
+    script, config = tmp_path / "script.toml", tmp_path / "antiphon.toml"
+    script.write_text("confirms_config = true\n" + SCRIPT.read_text("utf-8"))
+    config.write_text(f'[stage.scripted]\nscript = "{script}"\n')
+    voice = base64.b64encode(question().astype("<f4").tobytes()).decode()
+    with running(tmp_path / "data", "--config", str(config), stage="scripted") as server:
+        async with phone(server, "hdx_cloned") as client:
+            content = [{"type": "audio", "data": "!"}, {"type": "audio", "data": voice}]
+            assert "not_applied" not in await client.prepare(system_content=content)
+            await asyncio.sleep(COLD_START_S)
+            assert (await client.ask())[-1]["turn_index"] == 1
+        log = SegmentLog(server.data, deliver=lambda answer: answer())
+        events = [stored.event for stored in log.read(SessionId("hdx_cloned"))]
+    settled = [event.config for event in events if isinstance(event, SessionConfigured)]
+    kind, _, encoded = settled[-1].engine["ref_audio"].partition(",")
+    assert kind == "data:audio/wav;base64"
+    assert len(read_wav(base64.b64decode(encoded)).samples) == len(question())
+
+
 async def test_the_earlier_words_for_a_prompt_and_a_voice_are_understood(server: RunningServer) -> None:
     async with phone(server, "hdx_words") as client:
         prepared = await client.prepare(system_prompt="Be brief.", ref_audio_base64="!")
@@ -302,6 +328,39 @@ async def test_what_was_recorded_is_there_over_http(server: RunningServer) -> No
         assert server.get(f"/api/sessions/hdx_kept/assets/{path}").status_code == status, path
     assert server.get("/api/sessions/hdx_nobody").status_code == 404
     assert server.get("/api/sessions/a%20b").status_code == 400
+
+
+async def test_an_operator_listens_in_on_a_call(server: RunningServer) -> None:
+    async with phone(server, "hdx_heard") as client:
+        await client.begin()
+        async with wire(server, "?observe=1&session_id=hdx_heard&after=0") as observer:
+            await client.ask()
+            frames = await observer.until("response.done")
+            assert frames[0]["type"] == "session.created"
+            assert frames[-1]["response"]["status"] == "completed"
+            await client.send({"type": "stop"})
+            with pytest.raises(ConnectionClosed):
+                await observer.until("never")
+
+
+async def test_a_call_whose_process_was_killed_is_ended_and_its_name_is_free_again(tmp_path: Path) -> None:
+    config = tmp_path / "antiphon.toml"
+    limits = "[duplex_session]\ndisconnect_grace_s = 0.5\nreaper_interval_s = 0.2\n"
+    config.write_text(f'[stage.scripted]\nscript = "{SCRIPT}"\n{limits}')
+    with running(tmp_path / "data", "--config", str(config), stage="scripted") as server:
+        async with phone(server, "hdx_killed") as client:
+            await client.begin()
+            await client.speak(question())
+            await client.next("vad_state")
+            os.kill(server.serving_pid, signal.SIGKILL)
+            await client.socket.wait_closed()
+        log = SegmentLog(server.data, deliver=lambda answer: answer())
+        server.wait_until(lambda: log.head(SessionId("hdx_killed")).sealed, 20)
+        server.wait("/health")
+        async with phone(server, "hdx_killed") as client:
+            assert await client.prepare()
+        recording = Folder(log, SessionId("hdx_killed"), incarnation=0)
+        assert [turn.outcome for turn in recording.call.turns] == ["unanswered"]
 
 
 async def test_a_model_that_listens_all_the_time_holds_no_calls(tmp_path: Path) -> None:

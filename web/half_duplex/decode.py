@@ -39,10 +39,18 @@ class HalfDuplexDecoder:
     audio: frozenset[type] = frozenset({f.AudioChunk})
     voiding: frozenset[type] = frozenset()
 
-    def __init__(self, config: Callable[[], Config], *, recorded: bool = True) -> None:
+    def __init__(
+        self,
+        config: Callable[[], Config],
+        *,
+        recorded: bool = True,
+        asks_stage: Callable[[], bool] = lambda: False,
+    ) -> None:
         """`config` is the configuration that the session opened with (dialect.py): it says whether the model
-        has a voice. `recorded`: the call's audio is kept."""
+        has a voice. `recorded`: the call's audio is kept. `asks_stage`: whether the stage says if it takes a
+        configuration."""
         self._speaks, self._recorded = "audio" in config().output_modalities, recorded
+        self._asks_stage = asks_stage
         self._sound = InputSound()
         self._held = bytearray()
 
@@ -77,7 +85,8 @@ class HalfDuplexDecoder:
     def at_once(self, frame: f.ClientFrame) -> list[Wish]:
         match frame:
             case f.Prepare():
-                return [command(frame, speaks=self._speaks, recorded=self._recorded)]
+                asks = self._asks_stage()
+                return [command(frame, speaks=self._speaks, recorded=self._recorded, asks_stage=asks)]
             case f.Stop():
                 return [CloseSession(reason="client")]
             case _:

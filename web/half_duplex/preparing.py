@@ -1,35 +1,40 @@
 """What `prepare` asks for, as a command: the texts become the instructions, the numbers the configuration.
 
 What this server cannot do is named in the command (`not_applied`) and told with `prepared`; nothing of it is
-passed over in silence.
+passed over in silence. A reference sound is given to stages that confirm their configuration, as a WAV file
+in a data URL (`engine.ref_audio`): they take it, or refuse the configuration and say why.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import UNSET, to_builtins
 
 from antiphon.actors.modes.half_duplex.commands import Prepare
 from antiphon.actors.session.commands import Configure
 from antiphon.events.vocabulary import NotApplied, TurnDetection
-from antiphon.media.encodings import WIDTH, NotSamples, to_samples
+from antiphon.media.encodings import WIDTH, to_samples
+from antiphon.media.wav import write_wav
 
 from . import frames as f
 
+REFERENCE_RATE = 16_000
 USUAL = "You are a helpful assistant."
 NO_REFERENCE = "the model behind this server speaks in its own voice: the reference is not used"
 
 
-def command(frame: f.Prepare, *, speaks: bool, recorded: bool) -> Prepare:
-    """`speaks`: the model has a voice. `recorded`: the call's audio is kept."""
+def command(frame: f.Prepare, *, speaks: bool, recorded: bool, asks_stage: bool) -> Prepare:
+    """`speaks`: the model has a voice. `recorded`: the call's audio is kept. `asks_stage`: the stage says
+    whether it takes a configuration."""
     config = frame.config or f.CallConfig()
     items = _items(frame)
     texts = [text for text, _ in items if text]
     wanted = config.tts.enabled is not False
+    voice = next((found for _, sound in items if sound and (found := _voice(sound)) is not None), None)
+    used = asks_stage and voice is not None
     return Prepare(
         configuration=Configure(
             instructions="\n".join(texts) or USUAL,
@@ -37,10 +42,11 @@ def command(frame: f.Prepare, *, speaks: bool, recorded: bool) -> Prepare:
             temperature=config.generation.temperature,
             max_output_tokens=config.generation.max_new_tokens,
             output_modalities=("audio",) if speaks and wanted else ("text",),
+            engine={"ref_audio": voice} if used else UNSET,
         ),
         lasts_ms=round(config.session.timeout_s * 1000),
         settings=_settings(config, len(items), speaks=speaks and wanted),
-        not_applied=tuple(_not_applied(config, items, speaks=speaks)),
+        not_applied=tuple(_not_applied(config, items, speaks=speaks, voice_used=used)),
         recorded=recorded,
     )
 
@@ -90,21 +96,27 @@ def _settings(config: f.CallConfig, items: int, *, speaks: bool) -> dict[str, An
     }
 
 
-def _not_applied(config: f.CallConfig, items: list[tuple[str, Any]], *, speaks: bool) -> Iterator[NotApplied]:
+def _not_applied(
+    config: f.CallConfig, items: list[tuple[str, Any]], *, speaks: bool, voice_used: bool
+) -> Iterator[NotApplied]:
     if config.tts.enabled and not speaks:
         yield NotApplied("config.tts.enabled", "the model behind this server writes and does not speak")
     if config.generation.length_penalty is not None:
         told = "the model behind this server knows no length penalty"
         yield NotApplied("config.generation.length_penalty", told)
-    for _, sound in items:
-        if sound:
-            told = NO_REFERENCE if _is_sound(sound) else "this is not base64 of float32 samples"
-            yield NotApplied("system_content.audio", told)
+    sounds = [sound for _, sound in items if sound]
+    if sounds and not voice_used:
+        told = NO_REFERENCE if any(map(_voice, sounds)) else "this is not base64 of float32 samples"
+        yield NotApplied("system_content.audio", told)
 
 
-def _is_sound(encoded: str) -> bool:
+def _voice(encoded: str) -> str | None:
+    """The sound as a WAV file in a data URL; None: it is none."""
     try:
         raw = base64.b64decode(encoded, validate=True)
-        return not len(raw) % WIDTH["pcm_f32le"] and bool(len(to_samples(raw, "pcm_f32le")))
-    except (binascii.Error, NotSamples):
-        return False
+        samples = to_samples(raw, "pcm_f32le") if raw and len(raw) % WIDTH["pcm_f32le"] == 0 else None
+    except ValueError:  # no base64, or NotSamples
+        return None
+    if samples is None:
+        return None
+    return "data:audio/wav;base64," + base64.b64encode(write_wav(samples, REFERENCE_RATE)).decode()

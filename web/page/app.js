@@ -1,10 +1,12 @@
 /** The page itself: what is clicked becomes a conversation, what happens in it becomes visible. */
 
+import { Call } from "./call.js";
 import { Conversation } from "./conversation.js";
 import { EchoGuard } from "./guard.js";
 import { look } from "./health.js";
 import { keep, kept } from "./kept.js";
 import { LevelView } from "./levels.js";
+import { Manner } from "./manner.js";
 import { isAnswering, isHeld, isOver, NAMES, next } from "./phases.js";
 import { Sources } from "./sources.js";
 import { Transcript } from "./transcript.js";
@@ -52,8 +54,14 @@ const sources = new Sources(
 
 /** @type {import("./phases.js").Phase} */
 let phase = "idle";
-/** @type {Conversation | null} */
+/** @type {Conversation | Call | null} */
 let conversation = null;
+
+const manner = new Manner(
+  element("takes-turns", HTMLInputElement),
+  { panel: element("call-settings", HTMLElement), notes: element("call-notes", HTMLElement) },
+  (id) => element(id, HTMLInputElement),
+);
 
 // --- what happens -----------------------------------------------------------------------------------------
 
@@ -74,7 +82,7 @@ function step(happened) {
   const isTyping = phase === "listening" && sources.choice === "typing";
   element("phase", HTMLElement).textContent = isTyping ? "Ready" : NAMES[phase];
   talk.textContent = isOver(phase) ? "Talk" : "Stop";
-  interrupt.disabled = !isAnswering(phase);
+  interrupt.disabled = !isAnswering(phase) || conversation instanceof Call;
   mute.disabled = !isHeld(phase);
   if (happened === "ready") keyForm.hidden = true;
   if (happened === "ready") keepPlace(); // the token is a new one
@@ -118,7 +126,8 @@ function begin(from) {
   transcript.clear();
   tell({ says: "" });
   mute.setAttribute("aria-pressed", "false");
-  conversation = new Conversation(hooks);
+  const notes = (/** @type {string[]} */ told) => manner.note(told);
+  conversation = manner.takesTurns ? new Call(hooks, manner.call.config(), notes) : new Conversation(hooks);
   void conversation.start(key.value.trim(), from);
 }
 
@@ -126,8 +135,9 @@ function begin(from) {
 function goOn(from) {
   sources.choose(from.speaks ? "microphone" : "typing");
   mute.setAttribute("aria-pressed", String(from.muted));
-  conversation = new Conversation(hooks);
-  conversation.goOn(key.value.trim(), from);
+  const again = new Conversation(hooks);
+  conversation = again;
+  again.goOn(key.value.trim(), from);
 }
 
 function keepPlace() {

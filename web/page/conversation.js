@@ -8,7 +8,7 @@ import { untilReady } from "./health.js";
 import { Hearing } from "./hearing.js";
 import { Line } from "./line.js";
 import { Playback } from "./playback.js";
-import { configure } from "./protocol.js";
+import { append, configure } from "./protocol.js";
 import { Turns } from "./turns.js";
 import * as words from "./words.js";
 
@@ -44,7 +44,8 @@ export class Conversation {
       drained: () => this.#course.quiet(),
       silenced: (is) => hooks.trouble(is ? words.SILENCED : { says: "" }),
     });
-    this.#hearing = new Hearing(hooks, this.#playback);
+    const give = (/** @type {Line} */ line, /** @type {Float32Array} */ frame) => line.stream(append(frame));
+    this.#hearing = new Hearing(hooks, this.#playback, give);
     const send = (/** @type {import("./protocol.js").ClientEvent} */ event) => this.#line?.send(event);
     this.#answers = new Answers(this.#playback, hooks.transcript, send);
     this.#turns = new Turns(this.#answers, hooks.transcript, hooks.step, send);

@@ -11,7 +11,7 @@ export class Gap {
 
   /**
    * @param {import("./hooks.js").Hooks} hooks
-   * @param {import("./hearing.js").Hearing} hearing
+   * @param {import("./hearing.js").Hearing<import("./line.js").Line>} hearing
    * @param {import("./turns.js").Turns} turns
    * @param {import("./answers.js").Answers} answers
    */

@@ -1,13 +1,13 @@
 /** The user's side: from the chosen source, past the guard, to the server. */
 
 import { loudness } from "./pcm.js";
-import { append } from "./protocol.js";
 import { openVoice } from "./voice.js";
 import { MICROPHONE_LOST, microphoneTrouble, slowNetwork } from "./words.js";
 
 /** @typedef {import("./capture.js").Source} Source */
 /** @typedef {import("./voice.js").Voice} Voice */
 
+/** @template {{congested: boolean}} L where frames go */
 export class Hearing {
   /** Loudness of what the source gave last. */
   level = 0;
@@ -19,16 +19,18 @@ export class Hearing {
   /** Frames that were not sent because the network was too slow. */
   #dropped = 0;
 
-  /** Where frames go; until it is there they go nowhere. @type {import("./line.js").Line | null} */
+  /** Until it is there frames go nowhere. @type {L | null} */
   line = null;
 
   /**
    * @param {import("./hooks.js").Hooks} hooks
    * @param {import("./playback.js").Playback} playback
+   * @param {(line: L, frame: Float32Array) => unknown} give how a frame is given to the line
    */
-  constructor(hooks, playback) {
+  constructor(hooks, playback, give) {
     this.hooks = hooks;
     this.playback = playback;
+    this.give = give;
   }
 
   /**
@@ -89,7 +91,7 @@ export class Hearing {
       return;
     }
     const passes = !this.muted && this.#admitted(heard);
-    this.line.stream(append(passes ? frame : new Float32Array(frame.length)));
+    this.give(this.line, passes ? frame : new Float32Array(frame.length));
   }
 
   /** @param {number} heard */

@@ -55,6 +55,17 @@ export const unheard = (gapMs) => ({
   says: `The connection was lost for ${Math.round(gapMs / 1000)} s. What you said meanwhile was not heard.`,
 });
 
+export const ONLY_SPOKEN = { says: "A half-duplex call is spoken. To type, choose Both at once and press Talk again." };
+export const TIME_IS_OVER = { says: "The time of the call is over. Press Talk to start another." };
+
+/** @type {(frame: {position: number, estimated_wait_s: number}) => Trouble} */
+export const inLine = ({ position, estimated_wait_s }) => ({
+  says: `All places are taken. You are number ${position} in the line: about ${waiting(estimated_wait_s)}.`,
+});
+
+/** @type {(seconds: number) => string} */
+const waiting = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`);
+
 export const SILENCED = { says: "The browser keeps this page silent until you click somewhere on it or press a key." };
 
 const REPLACED = {

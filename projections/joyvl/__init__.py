@@ -1,0 +1,1 @@
+"""JoyVL watchers: what a client of the interaction server is answered."""

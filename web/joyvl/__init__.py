@@ -1,0 +1,1 @@
+"""JoyVL watchers at the edge: an interaction server's routes."""
