@@ -28,7 +28,7 @@ from .dialects import chosen, members
 from .disk import Disk
 from .half_duplex.decode import HalfDuplexDecoder
 from .half_duplex.dialect import HALF_DUPLEX, named
-from .half_duplex.waiting import Caller
+from .half_duplex.waiting import Arrival
 from .metrics import Metrics
 from .observing import Observer, is_asked_for
 from .realtime.undecodable import Undecodable
@@ -162,8 +162,8 @@ class RealtimeRoute:
         self._check_disk()
         await self._host.check_name(session, dialect.mode, principal)
         config = came.config
-        caller = Caller(socket, session, dialect.decoder(lambda: config))
-        ticket = await caller.get_place(self._host.reception, dialect.mode, principal)
+        arrival = Arrival(socket, session, dialect.decoder(lambda: config))
+        ticket = await arrival.get_place(self._host.reception, dialect.mode, principal)
         client = socket.headers.get("user-agent", "")[:200]
         attach = Attach(dialect=dialect.name, client=client, token=attachment.token_hash)
         try:
@@ -174,7 +174,7 @@ class RealtimeRoute:
             ticket.give_back()
             raise
         self._metrics.opened.inc()
-        return caller.asked
+        return arrival.asked
 
     def _confirms_config(self) -> bool:
         model = self._host.model

@@ -25,6 +25,7 @@ STAGES = {
     "cascade": ("cascade/settings.py", "CascadeSettings"),
     "chat": ("chat_backend/engine.py", "ChatSettings"),
     "echo": ("echo/engine.py", "EchoSettings"),
+    "moshi": ("moshi/settings.py", "MoshiSettings"),
     "vad": ("vad/engine.py", "VadSettings"),
     "scripted": ("scripted/engine.py", "ScriptedSettings"),
 }

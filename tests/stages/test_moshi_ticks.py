@@ -100,7 +100,7 @@ def test_of_two_frames_of_a_slot_the_second_waits_for_the_next_tick() -> None:
     assert [sound for slot, sound, _ in bench.said if slot == 0] == [0.0, 0.25, 0.75]
 
 
-def test_ticks_do_not_drift_and_begin_anew_when_they_are_far_behind() -> None:
+def test_ticks_do_not_drift_and_late_ones_are_made_up_for() -> None:
     bench = Bench()
     bench.open(0)
     bench.stepper.takes = PERIOD_S / 2
@@ -111,9 +111,26 @@ def test_ticks_do_not_drift_and_begin_anew_when_they_are_far_behind() -> None:
     moments = [moment - began for moment, _ in bench.stepper.steps]
     gaps = np.diff(moments)
     assert gaps == pytest.approx(PERIOD_S)
+    for takes in (3 * PERIOD_S, *[PERIOD_S / 4] * 4):
+        bench.stepper.takes = takes
+        bench.hear(0)
+        bench.tick()
+    gaps = np.diff([moment for moment, _ in bench.stepper.steps])[-4:] / PERIOD_S
+    assert gaps == pytest.approx([3, 0.25, 0.25, 0.5])
+
+
+def test_ticks_at_which_nobody_came_are_not_made_up_for() -> None:
+    bench = Bench()
+    bench.open(0, 1)
     bench.hear(0)
-    bench.tick(5.0)
-    assert bench.ticks.due == pytest.approx(bench.stepper.steps[-1][0] + PERIOD_S)
+    bench.tick()
+    bench.clock.now += 60.0
+    bench.hear(0)
+    bench.tick()
+    bench.hear(0)
+    bench.hear(1)
+    bench.tick()
+    assert np.diff([moment for moment, _ in bench.stepper.steps]) == pytest.approx([60.0, PERIOD_S])
 
 
 def test_a_prompt_is_given_between_ticks_and_makes_no_tick_late() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,6 +111,45 @@ async def test_stop_and_what_cannot_be_read_are_answered_in_the_line(server: Run
         await waits.speak(silence(2.0))
         await waits.send({"type": "stop"})
         assert (await waits.next("stopped"))["session_id"] == "stop_b"
+        await waits.socket.wait_closed()
+        assert waits.socket.close_code == 1000
+        assert server.get("/api/queue").json()["queue_length"] == 0
+    free(server)
+
+
+async def test_who_goes_as_its_turn_comes_does_not_keep_the_place(server: RunningServer) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        first = await served(server, stack, "gone_a")
+        second, _ = await queued(server, stack, "gone_b")
+        third, _ = await queued(server, stack, "gone_c")
+        await first.send({"type": "stop"})
+        second.socket.transport.abort()
+        await third.next("queue_done")
+    free(server)
+
+
+async def test_a_large_prepare_is_kept_while_one_waits(server: RunningServer) -> None:
+    """It is sent in the very moment that the place becomes free."""
+    async with contextlib.AsyncExitStack() as stack:
+        first = await served(server, stack, "large_a")
+        second, _ = await queued(server, stack, "large_b")
+        voice = base64.b64encode(question().repeat(10).astype("<f4").tobytes()).decode()
+        await first.send({"type": "stop"})
+        await second.send({"type": "prepare", "system_content": [{"type": "audio", "data": voice}]})
+        prepared = await second.next("prepared")
+        assert "not used" in prepared["not_applied"][0]["message"]
+    free(server)
+
+
+async def test_who_sends_only_nonsense_loses_its_place(server: RunningServer) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        await served(server, stack, "noise_a")
+        waits, _ = await queued(server, stack, "noise_b")
+        for _ in range(101):
+            await waits.send("{")
+        while (await waits.next("error"))["code"] != "too_many_errors":
+            pass
+        await waits.socket.wait_closed()
         assert server.get("/api/queue").json()["queue_length"] == 0
     free(server)
 

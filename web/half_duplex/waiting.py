@@ -25,6 +25,7 @@ from antiphon.web import direct
 from antiphon.web.dialect import Left
 from antiphon.web.duplex.opening import CONFIG_TIMEOUT_S
 from antiphon.web.intake import read_aside
+from antiphon.web.reader import MOST_UNREADABLE
 from antiphon.web.realtime.undecodable import Undecodable
 from antiphon.web.wishes import Decoder
 
@@ -36,7 +37,7 @@ SEND_S = 10.0
 Socket = WebSocket[Any, Any, Any]
 
 
-class Caller:
+class Arrival:
     """One client that wants a place for its call."""
 
     def __init__(self, socket: Socket, session: SessionId, decoder: Decoder) -> None:
@@ -44,6 +45,9 @@ class Caller:
         self._beneath = direct.under(socket.scope)
         self._moved = asyncio.Event()
         self._heard_at = time.monotonic()
+        self._unreadable = 0
+        self._at_work = asyncio.Lock()
+        """Held while a frame is read: what was begun is finished, whatever happens in the line."""
         self.asked: Prepare | None = None
         """How the call is to go, if the caller said so while it waited."""
 
@@ -81,12 +85,12 @@ class Caller:
                     {reading, moving}, timeout=UPDATE_EVERY_S, return_when=asyncio.FIRST_COMPLETED
                 )
                 moving.cancel()
-                if reading.done():
-                    reading.result()
-                self._check_that_it_goes_on()
+                self._check_that_it_goes_on(reading)
         finally:
-            reading.cancel()
+            async with self._at_work:
+                reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
+        self._check_that_it_goes_on(reading)
 
     async def _read(self) -> None:
         """What the caller says. Raises Left when it goes."""
@@ -94,28 +98,36 @@ class Caller:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
                 raise Left
-            text = message.get("text")
-            try:
-                if not isinstance(text, str):
-                    raise Undecodable("invalid_json", "frames are JSON text, not binary")
-                frame = await read_aside(text, self._decoder.parse)
-                await self._take(frame)
-            except Undecodable as bad:
-                await self._send(f.Error(error=bad.message, code=bad.code))
+            async with self._at_work:
+                try:
+                    text = message.get("text")
+                    await self._take(text if isinstance(text, str) else None)
+                except Undecodable as bad:
+                    self._unreadable += 1
+                    if self._unreadable > MOST_UNREADABLE:
+                        raise Undecodable("too_many_errors", "too many unreadable frames") from bad
+                    await self._send(f.Error(error=bad.message, code=bad.code))
             self._heard_at = time.monotonic()
             if self._beneath is not None:
                 self._beneath.begin_anew()
 
-    async def _take(self, frame: Any) -> None:
-        for wish in [] if isinstance(frame, f.AudioChunk) else self._decoder.at_once(frame):
+    async def _take(self, text: str | None) -> None:
+        """Raises Undecodable, and Left when that is what the caller wants."""
+        if text is None:
+            raise Undecodable("invalid_json", "frames are JSON text, not binary")
+        for wish in await read_aside(text, lambda text: self._decoder.at_once(self._decoder.parse(text))):
             match wish:
                 case Prepare():
                     self.asked = wish
                 case CloseSession():
                     await self._send(f.Stopped(session_id=self._session))
+                    await self._socket.close(1000, "client")
                     raise Left
 
-    def _check_that_it_goes_on(self) -> None:
+    def _check_that_it_goes_on(self, reading: asyncio.Task[None]) -> None:
+        """Raises Left, Undecodable where it does not."""
+        if reading.done() and not reading.cancelled():
+            reading.result()
         beneath = self._beneath
         quiet_s = time.monotonic() - self._heard_at
         if beneath is not None and beneath.takes_room and quiet_s > CONFIG_TIMEOUT_S:

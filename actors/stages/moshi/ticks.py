@@ -16,8 +16,6 @@ from msgspec import Struct
 from .stepper import FRAME_MS, Frame, FrameStepper, Spoken
 
 PERIOD_S = FRAME_MS / 1000
-MOST_LATE_S = 1.0
-"""A clock that is later than that begins anew."""
 SPARE = 1.25
 """A prompt's frame is given before a tick if there is that much more time than the last one took."""
 IDLE_S = 0.5
@@ -50,7 +48,8 @@ class Ticks:
         self._wake = threading.Condition()
         self._stopped = False
         self.due = clock()
-        """When the next step is."""
+        """When the next step is. Steps that came late are made up for: until then none is waited for."""
+        self._stepped = self.due
         self._prefill_s = 0.0
         self._thread = threading.Thread(target=self._run, name="moshi-ticks", daemon=True)
 
@@ -65,8 +64,8 @@ class Ticks:
 
     def hear(self, frame: Heard) -> None:
         with self._wake:
-            if not self._frames:  # ticks at which nobody had come are not made up for
-                self.due = max(self.due, self._clock())
+            if not self._frames and self._clock() - self._stepped > PERIOD_S:
+                self.due = max(self.due, self._clock())  # ticks at which nobody came are not made up for
             self._frames.append(frame)
             self._wake.notify()
 
@@ -120,11 +119,11 @@ class Ticks:
         return not self._frames or now + self._prefill_s * SPARE < self.due
 
     def _step(self, now: float) -> None:
-        late = now - self.due
-        self.due = now + PERIOD_S if late > MOST_LATE_S else self.due + PERIOD_S
+        self.due += PERIOD_S
         frames = self._next()
         spoken = self._stepper.step({frame.slot: frame.sound for frame in frames})
-        stepped_us = round((self._clock() - now) * 1e6)
+        self._stepped = self._clock()
+        stepped_us = round((self._stepped - now) * 1e6)
         for frame in frames:
             frame.said(spoken[frame.slot], round((now - frame.came) * 1e6), stepped_us)
 
