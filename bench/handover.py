@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import httpx
 import msgspec
 from msgspec import Struct
 from websockets.asyncio.client import ClientConnection, connect
@@ -103,14 +102,8 @@ def _measure(minutes: float, handovers: int, kills: int) -> Moves:
 
 def _both(server: Server) -> list[int]:
     """The processes, once both serve."""
-    deadline = time.monotonic() + MOST_WAIT_S
-    with httpx.Client(trust_env=False, timeout=5) as client:
-        while time.monotonic() < deadline:
-            page = client.get(server.base + "/metrics").text
-            if all(f'antiphon_sessions_live{{worker="{number}"}}' in page for number in range(2)):
-                return serving_processes(server.pid)
-            time.sleep(0.02)
-    raise click.ClickException("there are no two serving processes")
+    server.has_workers(2)
+    return serving_processes(server.pid)
 
 
 async def _move(server: Server, left: Left, name: str, handovers: int, kills: int) -> Moves:

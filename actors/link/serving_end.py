@@ -37,6 +37,7 @@ from antiphon.actors.stages import descriptor as descriptors
 from antiphon.actors.stages.contract import (
     Acknowledge,
     Cancel,
+    Close,
     Closed,
     Descriptor,
     EndTurn,
@@ -92,6 +93,8 @@ class StageLink(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._decoder = message_decoder()
         self._windows: dict[SessionId, Window] = {}
+        self._closing: set[SessionId] = set()
+        """Sessions that were to be closed, and were not opened again since."""
         self._outbox: list[bytes] = []
         self._outbox_bytes = 0
         self._acknowledged: dict[SessionId, Acknowledge] = {}
@@ -190,7 +193,10 @@ class StageLink(asyncio.Protocol):
             case Cancel(fence, following):
                 if following is not None and fence.session in self._windows:
                     self._windows[fence.session].voided(following.epoch)
+            case Close(fence):
+                self._closing.add(fence.session)
             case Open(fence):
+                self._closing.discard(fence.session)
                 # Opened again, by the next writer in this process: what was asked before is still there.
                 self._windows.setdefault(fence.session, Window(WINDOW)).voided(fence.epoch)
 
@@ -228,6 +234,7 @@ class StageLink(asyncio.Protocol):
         self.state, self.descriptor = "lost", None
         self.detail = str(exc) if exc is not None else "the stage closed the connection"
         self._windows.clear()
+        self._closing.clear()
         self._reconnect()
         if was_ready:
             self._on_lost(self.detail)
@@ -247,9 +254,12 @@ class StageLink(asyncio.Protocol):
                 self.state, self.detail = "loading", progress
             case LoadFailed(code, reason):
                 self._failed(code, reason)
+            case Closed(fence) if fence.session not in self._closing:
+                pass  # it is the answer to a writer of this process that gave the session up; the next has it
             case _:
                 if isinstance(message, Closed | Refused):
                     self._windows.pop(message.fence.session, None)
+                    self._closing.discard(message.fence.session)
                 self._on_message(message)
 
     def _failed(self, code: str, reason: str) -> None:

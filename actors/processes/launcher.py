@@ -38,6 +38,7 @@ from antiphon.actors.processes.errors import LaunchError
 from antiphon.actors.processes.lifeline import PLAN_VARIABLE, Lifeline, ServingPlan
 from antiphon.actors.processes.places import Places
 from antiphon.actors.processes.runtime_dir import RuntimeDir
+from antiphon.actors.processes.service_manager import ALIVE, READY, STOPPING, ServiceManager
 from antiphon.actors.processes.workers import Workers
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Launcher:
 
     def __init__(self, plan: LaunchPlan, listening: socket.socket) -> None:
         self._plan = plan
+        self._manager = ServiceManager(os.environ)
         self._environment = {**os.environ, **plan.env}  # before thespian's settings are in it
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._failure: LaunchError | None = None
@@ -208,7 +210,9 @@ class Launcher:
             selector.register(self._wake, selectors.EVENT_READ, stop)
             selector.register(os.pidfd_open(admin_pid), selectors.EVENT_READ, admin_died)
             self._workers.watch(selector)
+            self._manager.tell(READY)  # whoever connects from now on is answered, if not at once
             while True:
+                self._manager.tell(ALIVE)
                 ready = [key.data for key, _ in selector.select(self._workers.pause())]
                 if stop in ready:
                     log.info("launcher.stopping")
@@ -240,6 +244,7 @@ class Launcher:
 
     def _stop(self, keeper: StageKeeper | None) -> None:
         """Serving processes, stages, actor system, and then whatever is left; bounded at each step."""
+        self._manager.tell(STOPPING)
         self._listening.close()
         self._workers.stop(SERVING_STOP_S)
         if keeper is not None:

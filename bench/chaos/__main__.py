@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
+import shutil
 import sys
 import tempfile
 import time
@@ -123,6 +124,10 @@ class Run:
                 for n, caller in enumerate(callers, 1):
                     self.found.add(check(log, caller))
                     click.echo(f"{n} of {len(callers)} sessions looked at", err=True)
+            if self.found.wrong or self.ended:
+                kept = Path(tempfile.mkdtemp(prefix="antiphon-chaos-kept-"))
+                shutil.copytree(folder, kept, dirs_exist_ok=True)
+                click.echo(f"kept: {kept}", err=True)
 
     async def _live(self, service: Service, disk: object) -> list[Caller]:
         await _ready(service)
@@ -147,6 +152,7 @@ class Run:
                 kills += trouble.kills
                 self.times[trouble.name].times += 1
                 if self._kills and self._rng.random() < TOGETHER:
+                    click.echo(f"{kills:4} {trouble.name}, and at the same time:", err=True)
                     await asyncio.sleep(self._rng.uniform(0, 0.3))
                     continue
                 await _settled(field.callers)

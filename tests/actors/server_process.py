@@ -42,13 +42,13 @@ def is_alive(pid: int) -> bool:
 class ServerProcess:
     """A launcher, started; `everything` is filled once the whole tree runs."""
 
-    def __init__(self, port: int, directory: Path) -> None:
+    def __init__(self, port: int, directory: Path, **environment: str) -> None:
         self.port, self.directory = port, directory
         self.began = time.monotonic()
         self._output = (directory / "launcher.log").open("ab")
         self.launcher = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("launch_server.py")), str(port), str(directory)],
-            env={**os.environ, "XDG_RUNTIME_DIR": str(directory)},
+            env={**os.environ, "XDG_RUNTIME_DIR": str(directory), **environment},
             stdout=self._output,
             stderr=self._output,
             stdin=subprocess.DEVNULL,
@@ -118,8 +118,8 @@ def _parent(pid: int) -> int:
 
 
 @contextlib.contextmanager
-def running_server(port: int, directory: Path) -> Iterator[ServerProcess]:
-    server = ServerProcess(port, directory)
+def running_server(port: int, directory: Path, **environment: str) -> Iterator[ServerProcess]:
+    server = ServerProcess(port, directory, **environment)
     try:
         server.wait_until_up()
         yield server

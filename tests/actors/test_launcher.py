@@ -105,6 +105,22 @@ def test_a_server_whose_serving_process_fails_again_and_again_gives_up_and_says_
     assert not list(tmp_path.glob("antiphon-*"))
 
 
+def test_a_service_manager_is_told_that_it_is_ready_alive_and_stopping(port: int, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(10)
+        with running_server(port, tmp_path, NOTIFY_SOCKET=str(tmp_path / "notify")) as server:
+            assert [manager.recv(64) for _ in range(3)] == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
+            environment = Path(f"/proc/{server.serving_pid}/environ").read_bytes()
+            assert b"NOTIFY_SOCKET" not in environment
+            server.launcher.send_signal(signal.SIGTERM)
+            told = manager.recv(64)
+            while told == b"WATCHDOG=1":
+                told = manager.recv(64)
+            assert told == b"STOPPING=1"
+            assert server.launcher.wait(10) == 0
+
+
 def test_no_process_listens_for_other_hosts(server: ServerProcess) -> None:
     listening = loopback.listeners(server.everything)
 

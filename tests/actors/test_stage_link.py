@@ -223,6 +223,19 @@ async def test_a_closed_session_is_answered_and_may_be_opened_again(echo: Servin
     await echo.until(lambda: isinstance(echo.messages[-1], Opened))
 
 
+async def test_the_end_of_a_session_that_was_opened_again_meanwhile_is_not_told_to_whoever_has_it_now(
+    echo: Serving,
+) -> None:
+    """A writer gives it up (its log cannot be written), and the next one of the same process opens it."""
+    echo.send(Close(fence(), "log_unavailable"), Open(fence(), 2, {}), heard(1))
+    await echo.until(lambda: bool(echo.outputs))
+    assert [type(message).__name__ for message in echo.messages] == ["Opened", "Opened", "Output"]
+    assert echo.link.in_flight == 1
+
+    echo.send(Acknowledge(SESSION, 1), Close(fence(), "done"))
+    await echo.until(lambda: isinstance(echo.messages[-1], Closed))
+
+
 async def test_a_closed_link_takes_nothing_more(echo: Serving, server: StageServer) -> None:
     echo.link.close()
     with pytest.raises(LinkNotReady):

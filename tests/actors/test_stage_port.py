@@ -161,6 +161,7 @@ def test_a_stage_that_must_agree_is_opened_by_the_configuration_and_asked_about_
         "tools": [],
         "tool_choice": "auto",
         "engine": {"window": 3},
+        "sampling": {},
     }
     talk.ask(commands.Configure(voice="bert", tools=({"name": "f"},)))
     [asked] = talk.process.take()
