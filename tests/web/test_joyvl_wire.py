@@ -271,3 +271,15 @@ def over(client: Client, n: int) -> list[dict[str, Any]]:
     """Delegations that one more tick tells the end of."""
     told = client.seen(f"!say </silence> {n}", jpeg(200))["delegations"]
     return [one for one in told if one["status"] == "ready"]
+
+
+def test_a_reset_waits_for_the_tick_under_way(server: RunningServer) -> None:
+    client = Client(server, "in flight")
+    client.seen("!say </silence>")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        ticking = pool.submit(client.see, "!slow 40")
+        server.wait_until(lambda: client.see().status_code == 429 or ticking.done())
+        assert client.post("/reset").json() == {"status": "reset"}
+        assert ticking.done(), "the reset answers behind the tick"
+        assert ticking.result().status_code == 200
+    assert client.seen()["frame_index"] == 1
