@@ -95,7 +95,7 @@ class Server:
         self.realtime = RealtimeRoute(*routes, self._make_room, self.store, kept)
         endpoints = settings.stage_settings(settings.stage).get("endpoints") or {}
         options, model = settings.joyvl.options(endpoints), settings.joyvl.main_model
-        self.watchers = Watchers(self.host, self.disk, self._make_room, options, model)
+        self.watchers = Watchers(self.host, self.store, self.disk, self._make_room, options, model)
         every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
         self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)
 
