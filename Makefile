@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-video bench-chaos bench-load bench-opus campaigns clean test-moshi moshi bench-vad bench-moshi
+.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-video bench-chaos bench-load bench-opus bench-spacing campaigns clean test-moshi moshi bench-vad bench-moshi
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -58,6 +58,9 @@ bench-echo: dev  ## what a frame costs without a model
 
 bench-opus: dev  ## what Opus costs a call over the Moshi wire
 	@$(BIN)/python -m bench.opus $(ARGS)
+
+bench-spacing: dev  ## how evenly sound comes at a client of the Moshi wire
+	@$(BIN)/python -m bench.spacing $(ARGS)
 
 bench-log: dev  ## our log beside SQLite and the eventsourcing library
 	@$(BIN)/python -m bench.log $(ARGS)

@@ -31,6 +31,7 @@ from .half_duplex.dialect import HALF_DUPLEX, named
 from .half_duplex.waiting import Arrival
 from .metrics import Metrics
 from .observing import Observer, is_asked_for
+from .realtime.dialect import REALTIME
 from .realtime.undecodable import Undecodable
 from .settings import Settings
 from .trails import Trails
@@ -80,7 +81,8 @@ class RealtimeRoute:
         await socket.accept(subprotocols=picked)
         if observes:
             log.info("observer.came", session=query.get("session_id", "")[:LONGEST], principal=principal)
-            await Observer(socket, dialect, self._metrics).observe(self._store)
+            shown = REALTIME if dialect.binary else dialect
+            await Observer(socket, shown, self._metrics).observe(self._store)
         else:
             await self._attach(socket, dialect, principal)
 
@@ -198,6 +200,7 @@ class RealtimeRoute:
             after=came.after,
             client=client,
             live=attachment.dialect.live,
+            mode=attachment.dialect.mode,
         )
         attachment.hosted = await self._host.resume(attachment, came.session, resume)
         if not attachment.expelled:

@@ -65,6 +65,8 @@ def resume(state: Session, command: c.Resume, at: Moment) -> list[Event]:
     known = command.presented in (attached.token, *attached.former_tokens)
     if not command.presented or not known or command.principal != state.principal:
         raise InvalidToken("the token is not this session's, or not any more", parameter="resume_token")
+    if command.mode not in ("", state.mode):
+        raise ResumeConflict(f"this is a session of another kind: {state.mode}", parameter="session_id")
     after = state.seq * FRAMES_PER_EVENT - 1 if command.live else command.after
     if after is None:
         after = attached.reported if attached.acknowledged < 0 else attached.acknowledged

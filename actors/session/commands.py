@@ -122,7 +122,7 @@ class Resume(Command, frozen=True, kw_only=True):
 
     `presented` is the hash of the token that was presented, `token` that of the one to come back with next.
     `after`: see ClientResumed; None: what was acknowledged, else what was sent. `live`: what was missed is
-    missed, whatever `after` says.
+    missed, whatever `after` says. `mode`: what kind of session the connection can go on with; "": any.
     """
 
     dialect: str
@@ -131,6 +131,7 @@ class Resume(Command, frozen=True, kw_only=True):
     principal: str | None = None
     after: int | None = None
     live: bool = False
+    mode: str = ""
     client: str = ""
 
 

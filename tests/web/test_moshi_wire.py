@@ -229,7 +229,7 @@ async def test_a_client_that_vanishes_while_it_is_prepared_leaves_its_place_to_o
         ("voice_prompt=../../etc/passwd", "voice_prompt"),
         ("voice_prompt=%2Fetc%2Fpasswd", "voice_prompt"),
         ("voice_prompt=NATX9.pt", "voice_prompt"),
-        ("text_prompt=" + "a" * 4_001, "text_prompt"),
+        ("text_prompt=" + "a" * 1_001, "text_prompt"),
         ("text_temperature=abc", "text_temperature"),
         ("text_temperature=nan", "text_temperature"),
         ("audio_temperature=-1", "audio_temperature"),
@@ -325,6 +325,22 @@ async def test_a_call_can_be_observed_as_realtime_frames(server: RunningServer) 
             text = await observer.next("response.output_audio_transcript.delta")
             assert text["delta"] == " Hello"
             await observer.next("response.output_audio.delta")
+
+
+async def test_observers_may_come_by_its_own_path_and_nobody_goes_on_in_another_kind_of_session(
+    server: RunningServer,
+) -> None:
+    async with moshi(server, KEPT) as client:
+        await client.until(METADATA)
+        place = client.metadata
+        seen = observing(place["session_id"], "&after=0")
+        async with wire(server, seen, path="/api/chat") as observer:
+            await observer.next("session.created")
+        back = f"?session_id={place['session_id']}&resume_token={place['resume_token']}"
+        async with wire(server, back) as other:
+            assert (await other.next("error"))["error"]["code"] == "session_resume_conflict"
+        await client.say(1)
+        await client.until(AUDIO)
 
 
 # --- keys -------------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ from antiphon.web.realtime.undecodable import Undecodable
 
 from .decode import message
 
-MOST_PERSONA = 4_000
+MOST_PERSONA = 1_000
+"""As in the official client. A model is given a token in each frame, and has half a minute for them all."""
 VOICES = frozenset(
     (*(f"NAT{sex}{n}" for sex in "FM" for n in range(4)), *(f"VAR{sex}{n}" for sex in "FM" for n in range(5)))
 )

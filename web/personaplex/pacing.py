@@ -1,10 +1,10 @@
 """Sound at the pace at which it is heard.
 
 A client plays what comes and has little room for more: a browser keeps a tenth of a second and throws the
-rest away. So a frame leaves when its time has come, or up to EARLY_S before that, so that a model which was
-late once is not late ever after. Where more than USUAL frames wait, they leave a little faster until they are
-fewer. Of more than MOST_FRAMES the oldest are dropped, before they are encoded: the stream has no gap in it
-that a decoder would notice. Who is told nothing for QUIET_S is sent a sign of life.
+rest away. So a frame leaves when its time has come, or up to EARLY_S before that, so that a model which was a
+little late once is not late ever after. Where another waits behind it, that follows a little faster (HURRY),
+until none does. Of more than MOST_FRAMES the oldest are dropped, before they are encoded: the stream has no
+gap in it that a decoder would notice. Who is told nothing for QUIET_S is sent a sign of life.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from antiphon.media.opus import OpusWriter
 from antiphon.projections.personaplex.wires import AUDIO, PING
 from antiphon.web.outbox import Farewell, Letter, Outbox
 
-EARLY_S = 0.04
-USUAL = 2
+EARLY_S = 0.02
 HURRY = 0.9
 MOST_FRAMES = 50
 QUIET_S = 4.0
@@ -45,7 +44,7 @@ class Cadence:
 
     def left(self, now: float, lasts_s: float, waiting: int) -> None:
         """A piece left, and so many are behind it."""
-        self._due_s = max(self._due_s, now) + lasts_s * (HURRY if waiting > USUAL else 1.0)
+        self._due_s = max(self._due_s, now) + lasts_s * (HURRY if waiting else 1.0)
 
 
 class PacedOutbox(Outbox):
