@@ -17,7 +17,7 @@ from bench.processes import tree
 from bench.server import free_port
 
 RESTART_S = 0.1
-GONE_S = 3.0
+GONE_S = 10.0
 """How long what a dead launcher left behind may take to end by itself. systemd would kill it at once."""
 _MARK = "ANTIPHON_CHAOS"
 
