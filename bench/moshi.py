@@ -122,7 +122,7 @@ def _bare(size: str, slots: int, seconds: float) -> Bare:
     for slot in range(slots):
         stepper.open(slot, Prompt(), Sampling(seed=slot))
     while stepper.prefilling:
-        stepper.prefill()
+        stepper.step({})
     noise = np.random.default_rng(0)
     frames = [noise.normal(0, 0.1, FRAME_SAMPLES).astype(np.float32) for _ in range(slots)]
     heard = dict(enumerate(frames))

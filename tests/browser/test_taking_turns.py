@@ -116,7 +116,9 @@ def test_the_settings_are_kept_in_the_browser_and_nonsense_is_not(
     with closing(another_person(call)) as context:
         watched = Watched(context, phone_server.base)
         expect(watched.page.locator("#call-settings")).to_be_hidden()
+        expect(watched.page.locator("#welcome .of-turns")).to_be_hidden()
         choose_turns(watched)
+        expect(watched.page.locator("#welcome .of-turns")).to_be_visible()
         watched.page.click("#call-settings summary")
         watched.page.fill("#call-temperature", "0.3")
         watched.page.fill("#call-threshold", "7")

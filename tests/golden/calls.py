@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from tests.serving import RunningServer, running
+from tests.web.phone import phone, question, silence
 from tests.web.wire import Wire, wire
 
 QUESTION = Path(__file__).parents[2] / "bench/questions/01-what-is-the-capital-of-france.wav"
@@ -148,6 +149,21 @@ async def resumed(server: RunningServer) -> None:
         await third.next("session.closed")
 
 
+async def half_duplex(server: RunningServer) -> None:
+    """One after the other: audio before it is prepared, a question, its answer, a stop in mid-word."""
+    async with phone(server, "hdx_golden") as call:
+        await call.chunk(silence(0.1))
+        await call.next("error")
+        await call.begin(tts={"enabled": True}, session={"timeout_s": 60})
+        await call.ask()
+        await call.speak(question())
+        await asyncio.sleep(1.2)
+        await call.speak(question())
+        await call.next("vad_state")
+        await call.send({"type": "stop"})
+        await call.next("stopped")
+
+
 async def spoken(server: RunningServer) -> None:
     """A question that is heard, understood and answered by the embedded models."""
     command = [
@@ -178,6 +194,7 @@ CALLS: Mapping[str, tuple[str, Call]] = {
     "native": ("scripted", native),
     "telephone": ("scripted", telephone),
     "resumed": ("scripted", resumed),
+    "half_duplex": ("scripted", half_duplex),
     "spoken": ("cascade", spoken),
 }
 """By name: the stage, and the call."""

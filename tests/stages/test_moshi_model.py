@@ -43,7 +43,7 @@ def noise(seed: int, frames: int = FRAMES) -> list[Frame]:
 
 def begin(stepper: ModelStepper, slot: int, prompt: Prompt = KIND, sampling: Sampling = DRAWN) -> None:
     stepper.open(slot, prompt, sampling)
-    while slot not in stepper.prefill():
+    while slot not in stepper.step({})[1]:
         pass
 
 
@@ -57,7 +57,7 @@ def talk(
     said = []
     for heard, elsewhere in zip(noise(1), noise(2), strict=True):
         step = {other: elsewhere * other for other in others} | {slot: heard}
-        said.append(stepper.step(step)[slot])
+        said.append(stepper.step(step)[0][slot])
     for open_slot in (slot, *others):
         stepper.close(open_slot)
     return said
@@ -90,9 +90,9 @@ def test_another_seed_another_persona_and_other_sound_say_something_else(stepper
     usual = talk(stepper, 0)
     assert not same(usual, talk(stepper, 0, sampling=Sampling(seed=4)))
     begin(stepper, 0, Prompt(persona="be rude"))
-    assert not same(usual, [stepper.step({0: frame})[0] for frame in noise(1)])
+    assert not same(usual, [stepper.step({0: frame})[0][0] for frame in noise(1)])
     begin(stepper, 0)
-    assert not same(usual, [stepper.step({0: frame})[0] for frame in noise(9)])
+    assert not same(usual, [stepper.step({0: frame})[0][0] for frame in noise(9)])
     stepper.close(0)
 
 
@@ -103,7 +103,7 @@ def test_a_slot_that_is_not_stepped_stays_as_it_is(stepper: ModelStepper) -> Non
     said = []
     for heard in noise(1):
         stepper.step({4: heard})
-        said.append(stepper.step({3: heard})[3])
+        said.append(stepper.step({3: heard})[0][3])
     assert same(without_pauses, said)
     for slot in (3, 4):
         stepper.close(slot)
@@ -116,9 +116,7 @@ def test_prompts_are_given_without_stopping_those_who_talk(stepper: ModelStepper
     for number, heard in enumerate(noise(1)):
         if number == 3:
             stepper.open(6, Prompt(persona="somebody who comes later"), Sampling(seed=1))
-        if stepper.prefilling:
-            stepper.prefill()
-        said.append(stepper.step({0: heard})[0])
+        said.append(stepper.step({0: heard})[0][0])
     assert stepper.prefilling
     stepper.close(6)
     assert not stepper.prefilling
@@ -165,9 +163,9 @@ def test_a_voice_is_heard_as_it_was_kept_and_leaves_its_tokens(tmp_path: Path) -
     models.voices = {"NATF0": tmp_path / "NATF0.pt"}
     stepper = ModelStepper(models, 2)
     begin(stepper, 0, Prompt(voice="NATF0"))
-    voiced = [stepper.step({0: heard})[0] for heard in noise(1)]
+    voiced = [stepper.step({0: heard})[0][0] for heard in noise(1)]
     begin(stepper, 1, Prompt())
-    assert not same(voiced, [stepper.step({1: heard})[1] for heard in noise(1)])
+    assert not same(voiced, [stepper.step({1: heard})[0][1] for heard in noise(1)])
     given = list(rows(models.voices["NATF0"], "", models.words, card=256))
     assert [row.frames for row in given[:3]] == [0, 0, 3]
     assert len(given) == 3 + PAUSE_FRAMES

@@ -12,28 +12,37 @@ from antiphon.actors.stages.contract import EngineRefused
 from antiphon.actors.stages.moshi.echo_stepper import EchoStepper
 from antiphon.actors.stages.moshi.engine import MoshiEngine
 from antiphon.actors.stages.moshi.stepper import FRAME_SAMPLES, Frame, Prompt, Sampling, Spoken
-from antiphon.actors.stages.moshi.ticks import PERIOD_S, Heard, Ticks
+from antiphon.actors.stages.moshi.ticks import FRAME_S, Heard, Ticks, ticks_in_a_frame
 
 
 class Noting(EchoStepper):
-    """Notes who was stepped together; its prompts have three frames, and a step takes as long as it says."""
+    """Notes who was stepped together; its prompts have `rows` frames, and a step takes as long as it says."""
 
-    def __init__(self, slots: int, clock: Clock) -> None:
+    def __init__(self, slots: int, clock: Clock, step_s: float) -> None:
         super().__init__(slots)
         self.steps: list[tuple[float, set[int]]] = []
-        self.prefilled: list[float] = []
-        self._clock, self._left = clock, 3
-        self.takes = 0.0
+        self.prompted: list[float] = []
+        self._clock, self.step_s = clock, step_s
+        self.takes, self.rows = step_s, 1
+        self._left: dict[int, int] = {}
 
-    def prefill(self) -> tuple[int, ...]:
-        self.prefilled.append(self._clock.now)
-        self._clock.now += self.takes
-        self._left -= 1
-        return super().prefill() if not self._left else ()
+    def open(self, slot: int, prompt: Prompt, sampling: Sampling) -> None:
+        self._left[slot] = self.rows
 
-    def step(self, heard: Mapping[int, Frame]) -> Mapping[int, Spoken]:
-        self.steps.append((self._clock.now, set(heard)))
+    @property
+    def prefilling(self) -> bool:
+        return bool(self._left)
+
+    def step(self, heard: Mapping[int, Frame]) -> tuple[Mapping[int, Spoken], tuple[int, ...]]:
+        (self.steps if heard else self.prompted).append(
+            (self._clock.now, set(heard)) if heard else self._clock.now  # type: ignore[arg-type]
+        )
         self._clock.now += self.takes
+        for slot in tuple(self._left):
+            self._left[slot] -= 1
+            if not self._left[slot]:
+                del self._left[slot]
+                super().open(slot, Prompt(), Sampling())
         return super().step(heard)
 
 
@@ -50,9 +59,9 @@ class Clock:
 class Bench:
     """The ticks without their thread: a test has it take its turns."""
 
-    def __init__(self, slots: int = 4) -> None:
+    def __init__(self, step_s: float = FRAME_S / 2) -> None:
         self.clock = Clock()
-        self.stepper = Noting(slots, self.clock)
+        self.stepper = Noting(4, self.clock, step_s)
         self.ready: list[int] = []
         self.said: list[tuple[int, float, int]] = []
         self.ticks = Ticks(self.stepper, self.ready.append, lambda problem: None, self.clock)
@@ -62,6 +71,7 @@ class Bench:
             self.stepper.open(slot, Prompt(), Sampling())
         while self.stepper.prefilling:
             self.ticks.turn()
+        self.clock.now += 10 * FRAME_S
 
     def hear(self, slot: int, value: float = 0.5) -> None:
         sound = np.full(FRAME_SAMPLES, value, np.float32)
@@ -103,20 +113,12 @@ def test_of_two_frames_of_a_slot_the_second_waits_for_the_next_tick() -> None:
 def test_ticks_do_not_drift_and_late_ones_are_made_up_for() -> None:
     bench = Bench()
     bench.open(0)
-    bench.stepper.takes = PERIOD_S / 2
-    began = bench.clock.now
-    for _ in range(10):
-        bench.hear(0)
-        bench.tick()
-    moments = [moment - began for moment, _ in bench.stepper.steps]
-    gaps = np.diff(moments)
-    assert gaps == pytest.approx(PERIOD_S)
-    for takes in (3 * PERIOD_S, *[PERIOD_S / 4] * 4):
+    for takes in (*[FRAME_S / 2] * 6, 3 * FRAME_S, *[FRAME_S / 4] * 4):
         bench.stepper.takes = takes
         bench.hear(0)
         bench.tick()
-    gaps = np.diff([moment for moment, _ in bench.stepper.steps])[-4:] / PERIOD_S
-    assert gaps == pytest.approx([3, 0.25, 0.25, 0.5])
+    gaps = np.diff([moment for moment, _ in bench.stepper.steps]) / FRAME_S
+    assert gaps == pytest.approx([1, 1, 1, 1, 1, 1, 3, 0.25, 0.25, 0.5])
 
 
 def test_ticks_at_which_nobody_came_are_not_made_up_for() -> None:
@@ -124,34 +126,51 @@ def test_ticks_at_which_nobody_came_are_not_made_up_for() -> None:
     bench.open(0, 1)
     bench.hear(0)
     bench.tick()
-    bench.clock.now += 60.0
+    bench.clock.now += 60.01
     bench.hear(0)
     bench.tick()
     bench.hear(0)
     bench.hear(1)
     bench.tick()
-    assert np.diff([moment for moment, _ in bench.stepper.steps]) == pytest.approx([60.0, PERIOD_S])
+    gaps = np.diff([moment for moment, _ in bench.stepper.steps]) / FRAME_S
+    assert gaps == pytest.approx([751, 1], abs=1e-6)
 
 
-def test_a_prompt_is_given_between_ticks_and_makes_no_tick_late() -> None:
-    bench = Bench()
-    bench.open(0)
-    bench.stepper.takes, bench.stepper._left = PERIOD_S * 0.4, 3
+def test_there_are_as_many_ticks_as_steps_fit_and_everybody_keeps_to_his_own() -> None:
+    assert [ticks_in_a_frame(ms / 1000) for ms in (0, 1, 10, 31.5, 40, 52, 200)] == [16, 16, 6, 2, 1, 1, 1]
+    bench = Bench(step_s=FRAME_S / 5)
+    assert bench.ticks.period_s == pytest.approx(FRAME_S / 4)
+    bench.open(0, 1)
     bench.hear(0)
     bench.tick()
-    bench.stepper.open(1, Prompt(persona="kind"), Sampling())
-    for _ in range(4):
+    began = bench.stepper.steps.pop()[0] + FRAME_S
+    for number in range(5):
+        bench.clock.now = began + (number - 0.1) * FRAME_S
         bench.hear(0)
-        while bench.clock.now < bench.ticks.due - 1e-9:
-            before = bench.clock.now
-            if bench.stepper.prefilling and bench.ticks.has_time(before):
-                bench.ticks.turn()
-            else:
-                bench.clock.now = bench.ticks.due
-        bench.ticks.turn()
-    assert bench.ready == [0, 1]
+        bench.tick()
+        bench.clock.now = began + (number + 0.6) * FRAME_S
+        bench.hear(1)
+        bench.tick()
+    moments = {slot: [at for at, slots in bench.stepper.steps if slot in slots] for slot in (0, 1)}
+    assert [np.diff(at) == pytest.approx(FRAME_S) for at in moments.values()] == [True, True]
+    assert {round(waited / 1000) for slot, _, waited in bench.said if slot == 1} == {round(FRAME_S * 150)}
+
+
+def test_a_prompt_goes_along_with_every_step_and_makes_no_tick_late() -> None:
+    bench = Bench()
+    bench.open(0)
+    bench.stepper.rows, bench.stepper.takes = 6, FRAME_S * 0.3
+    bench.stepper.step_s = FRAME_S * 0.3
+    bench.stepper.open(1, Prompt(persona="kind"), Sampling())
+    for _ in range(3):
+        bench.hear(0)
+        for _ in range(3):
+            bench.ticks.turn()
+        bench.tick()
     gaps = np.diff([moment for moment, _ in bench.stepper.steps])
-    assert gaps == pytest.approx(PERIOD_S)
+    assert gaps == pytest.approx(FRAME_S)
+    assert bench.ready == [0, 1]
+    assert len(bench.stepper.prompted) > 1
 
 
 def test_what_a_closed_slot_was_to_hear_is_not_stepped() -> None:

@@ -97,19 +97,22 @@ async def test_a_call_in_writing_has_no_sound(server: RunningServer) -> None:
     assert "".join(one["text_delta"] or "" for one in chunks) == "Paris, I think."
 
 
-async def test_nothing_is_heard_while_an_answer_is_generated_or_plays(server: RunningServer) -> None:
-    async with phone(server, "hdx_echo") as client:
-        await client.begin()
-        await client.speak(np.concatenate([silence(0.3), question(), silence(1.0)]))
-        frames = await client.until("generating")
-        for _ in range(4):
+async def test_nothing_is_heard_while_an_answer_is_generated_or_plays(tmp_path: Path) -> None:
+    config = tmp_path / "antiphon.toml"
+    config.write_text('[stage.scripted]\ntext = "A long story."\ntone_ms = 60000\n')
+    with running(tmp_path / "data", "--config", str(config), stage="scripted") as server:
+        async with phone(server, "hdx_echo") as client:
+            await client.begin()
+            await client.speak(np.concatenate([silence(0.3), question(), silence(1.0)]))
+            frames = await client.until("generating")
+            for _ in range(4):
+                await client.speak(question())
+            frames += await client.until("turn_done")
+            assert [one["speaking"] for one in of("vad_state", frames)] == [True, False]
             await client.speak(question())
-        frames += await client.until("turn_done")
-        assert [one["speaking"] for one in of("vad_state", frames)] == [True, False]
-        await client.speak(question())
-        await client.send({"type": "prepare"})
-        frames = await client.until("error")
-        assert (of("vad_state", frames), frames[-1]["code"]) == ([], "not_idle")
+            await client.send({"type": "prepare"})
+            frames = await client.until("error")
+            assert (of("vad_state", frames), frames[-1]["code"]) == ([], "not_idle")
 
 
 async def test_an_answer_that_fails_is_told_and_the_next_is_given(server: RunningServer) -> None:

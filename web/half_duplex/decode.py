@@ -12,6 +12,7 @@ import binascii
 from collections.abc import Callable
 
 import msgspec
+from msgspec import Struct
 
 from antiphon.actors.session.commands import AppendAudio, CloseSession
 from antiphon.events.vocabulary import Config
@@ -61,7 +62,7 @@ class HalfDuplexDecoder:
         try:
             return _decoder.decode(text)
         except msgspec.DecodeError as error:
-            raise _told(unreadable(text, error, untyped="invalid_json")) from error
+            raise _told(unreadable(text, error, untyped="invalid_json"), text) from error
         except UnicodeEncodeError as error:
             raise Undecodable("invalid_json", "the frame is not valid UTF-8") from error
         except RecursionError as error:
@@ -110,11 +111,15 @@ class HalfDuplexDecoder:
         """Nobody comes back to a call."""
 
 
-def _told(bad: Undecodable) -> Undecodable:
+class Tagged(Struct):
+    type: str
+
+
+def _told(bad: Undecodable, text: str) -> Undecodable:
     """In the words of the dialect, where it has its own."""
     if bad.code == "unknown_event":
-        kind = bad.message.rpartition(" of type ")[2].strip("'\"")
-        return Undecodable(bad.code, f"Unknown type: {kind}", bad.param)
+        kind = msgspec.json.decode(text, type=Tagged).type
+        return Undecodable(bad.code, f"Unknown type: {kind[:80]}", bad.param)
     if bad.param and bad.code in ("invalid_value", "invalid_type"):
         return Undecodable(bad.code, f"{bad.param}: {bad.message}", bad.param)
     return bad

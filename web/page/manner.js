@@ -27,5 +27,6 @@ export class Manner {
 
   #show() {
     this.settings.panel.hidden = !this.takesTurns;
+    document.body.dataset.manner = this.takesTurns ? "turns" : "both";
   }
 }

@@ -13,7 +13,7 @@ class EchoStepper:
     """Implements FrameStepper."""
 
     voices: tuple[str, ...] = ()
-    context_frames = 0
+    step_s = 0.0
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -27,16 +27,13 @@ class EchoStepper:
     def prefilling(self) -> bool:
         return bool(self._opened)
 
-    def prefill(self) -> tuple[int, ...]:
+    def step(self, heard: Mapping[int, Frame]) -> tuple[Mapping[int, Spoken], tuple[int, ...]]:
+        said = {slot: Spoken(self._last[slot]) for slot in heard}
+        self._last.update(heard)
         ready = tuple(sorted(self._opened))
         self._opened.clear()
         self._last.update((slot, np.zeros(FRAME_SAMPLES, np.float32)) for slot in ready)
-        return ready
-
-    def step(self, heard: Mapping[int, Frame]) -> Mapping[int, Spoken]:
-        said = {slot: Spoken(self._last[slot]) for slot in heard}
-        self._last.update(heard)
-        return said
+        return said, ready
 
     def close(self, slot: int) -> None:
         self._opened.discard(slot)

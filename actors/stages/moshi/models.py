@@ -33,7 +33,6 @@ class Models(Struct):
     words: Words
     voices: dict[str, Path]
     device: torch.device
-    context: int
     takes_persona: bool
 
 
@@ -56,7 +55,7 @@ def random_models(size: Size) -> Models:
     mimi = loaders.get_mimi(None, shape.mimi, device=where, num_codebooks=AGENT_CODEBOOKS)
     _fill_codebooks(mimi)
     words = Letters(shape.lm["text_card"])
-    return Models(lm, mimi, words, {}, where, shape.context, takes_persona=size != "moshi")
+    return Models(lm, mimi, words, {}, where, takes_persona=size != "moshi")
 
 
 def _fill_codebooks(mimi: Any) -> None:
@@ -93,7 +92,7 @@ def load_models(weights: str, size: Size, progress: Callable[[str], None]) -> Mo
     except (RuntimeError, OSError, ValueError) as problem:
         raise EngineRefused("bad_weights", f"{weights} is no {size}: {problem}") from problem
     voices = {path.stem: path for path in sorted((lm_file.parent / VOICES).glob("*.pt"))}
-    return Models(lm, mimi, words, voices, where, shape.context, takes_persona=size != "moshi")
+    return Models(lm, mimi, words, voices, where, takes_persona=size != "moshi")
 
 
 def _from_folder(folder: Path) -> Callable[[str], Path]:

@@ -19,11 +19,10 @@ DELAYS = [0, 0, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1]
 
 
 class Shape(Struct, frozen=True):
-    """`context`: frames that the model remembers."""
+    """`mimi` None: as it was released."""
 
     lm: dict[str, Any]
     mimi: dict[str, Any] | None
-    context: int
 
 
 def shape_of(size: Size) -> Shape:
@@ -32,7 +31,7 @@ def shape_of(size: Size) -> Shape:
     dep_q = AGENT_CODEBOOKS if size == "moshi" else AGENT_CODEBOOKS + USER_CODEBOOKS
     lm = _lm(4096, layers=32, heads=32, card=2048, text_card=32000, context=3000, dep_q=dep_q)
     lm |= _depth(1024, layers=6, heads=16, feedforward=4224, context=dep_q)
-    return Shape(lm, None, 3000)
+    return Shape(lm, None)
 
 
 def _nano() -> Shape:
@@ -74,7 +73,7 @@ def _nano() -> Shape:
         "output_dimensions": [32],
     }
     mimi = {"sample_rate": 24000, "channels": 1, "frame_rate": 12.5}
-    return Shape(lm, {**mimi, "seanet": seanet, "quantizer": quantizer, "transformer": transformer}, 250)
+    return Shape(lm, {**mimi, "seanet": seanet, "quantizer": quantizer, "transformer": transformer})
 
 
 def _lm(

@@ -51,24 +51,23 @@ class FrameStepper(Protocol):
     slots: int
     voices: tuple[str, ...]
     """Voices that a prompt may name."""
-    context_frames: int
-    """Frames after which a conversation forgets its beginning; 0: it has none."""
+    step_s: float
+    """How long a step takes, whoever is in it, as it was measured when the model was warmed up."""
 
     def open(self, slot: int, prompt: Prompt, sampling: Sampling) -> None:
-        """Begin a conversation in a slot; its prompt is then given by `prefill`. Raises EngineRefused where
-        the prompt cannot be used: the slot is free then."""
-
-    def prefill(self) -> tuple[int, ...]:
-        """Step every slot whose prompt has not all been given, and nobody else; the slots that are now ready.
-        Nothing is said meanwhile."""
+        """Begin a conversation in a slot. Its prompt is then given a frame in every step. Raises
+        EngineRefused where the prompt cannot be used: the slot is free then."""
 
     @property
     def prefilling(self) -> bool:
-        """Whether there are any."""
+        """Whether there is a prompt that has not all been given."""
 
-    def step(self, heard: Mapping[int, Frame]) -> Mapping[int, Spoken]:
-        """Give those slots a frame each. Slots that are not named, and those that are prefilled, stay as they
-        are."""
+    def step(self, heard: Mapping[int, Frame]) -> tuple[Mapping[int, Spoken], tuple[int, ...]]:
+        """Give those slots a frame each, which are ready, and every prompt its next one.
+
+        Returns what is said, and the slots that have now been given their prompt and are ready. All other
+        slots stay as they are.
+        """
 
     def close(self, slot: int) -> None:
         """The conversation is over. Nothing of it is in the next one."""

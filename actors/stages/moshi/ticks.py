@@ -1,7 +1,9 @@
-"""The clock: every 80 ms the slots whose frame has come are stepped together.
+"""The clock: slots whose frame has come are stepped together, at ticks that divide a frame's 80 ms evenly.
 
-One thread owns the stepper. A frame waits for the next tick; a slot whose frame is late is not stepped in
-this one, and nobody waits for it. Prompts are given between two ticks, as long as there is time.
+There are as many ticks in 80 ms as steps fit, and a client that sends in real time always meets the same one:
+it waits no longer than needed for the others, and its answers come evenly. A slot whose frame is late is not
+stepped, and nobody waits for it. Prompts go along with every step, and are given by themselves where there is
+time before the next tick. One thread owns the stepper.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from msgspec import Struct
 
 from .stepper import FRAME_MS, Frame, FrameStepper, Spoken
 
-PERIOD_S = FRAME_MS / 1000
-SPARE = 1.25
-"""A prompt's frame is given before a tick if there is that much more time than the last one took."""
+FRAME_S = FRAME_MS / 1000
+BUSY = 0.85
+"""The share of the time that steps may take, for as many ticks as that allows."""
+MOST_TICKS = 16
 IDLE_S = 0.5
 
 
@@ -47,10 +50,11 @@ class Ticks:
         self._frames: deque[Heard] = deque()
         self._wake = threading.Condition()
         self._stopped = False
+        self.period_s = FRAME_S / ticks_in_a_frame(stepper.step_s)
         self.due = clock()
-        """When the next step is. Steps that came late are made up for: until then none is waited for."""
+        """When the next step is. Ticks at which there was no time are made up for: until then none is waited
+        for."""
         self._stepped = self.due
-        self._prefill_s = 0.0
         self._thread = threading.Thread(target=self._run, name="moshi-ticks", daemon=True)
 
     def start(self) -> None:
@@ -64,10 +68,16 @@ class Ticks:
 
     def hear(self, frame: Heard) -> None:
         with self._wake:
-            if not self._frames and self._clock() - self._stepped > PERIOD_S:
-                self.due = max(self.due, self._clock())  # ticks at which nobody came are not made up for
+            now = self._clock()
+            if not self._frames and now - self._stepped > self.period_s:
+                self._pass_over(now)
             self._frames.append(frame)
             self._wake.notify()
+
+    def _pass_over(self, now: float) -> None:
+        """Ticks at which nobody came are not made up for; the next is where it would have been."""
+        if now > self.due:
+            self.due += -(-(now - self.due) // self.period_s) * self.period_s
 
     def forget(self, slot: int) -> None:
         """What a slot was to hear and has not. On the tick's thread."""
@@ -93,39 +103,40 @@ class Ticks:
     def _wait(self) -> bool:
         """Until there is something to do. Whether to go on."""
         with self._wake:
-            while not self._stopped and not self._calls and not self._stepper.prefilling:
+            while not self._stopped and not self._calls:
                 left = self.due - self._clock() if self._frames else IDLE_S
-                if left <= 0:
+                if left <= 0 or (self._stepper.prefilling and self._has_time()):
                     break
                 self._wake.wait(left)
             return not self._stopped
 
     def turn(self) -> None:
-        """What others asked, then a step if it is time, or a frame of the prompts if there is time for it."""
+        """What others asked, then a step if it is time, or one of the prompts if there is time for it."""
         while self._calls:
             self._calls.popleft()()
-        now = self._clock()
-        if self._frames and now >= self.due:
-            self._step(now)
-        elif self._stepper.prefilling and self.has_time(now):
-            for slot in self._stepper.prefill():
-                self._ready(slot)
-            self._prefill_s = self._clock() - now
-        elif self._stepper.prefilling:
-            with self._wake:
-                self._wake.wait(max(self.due - now, 0))
+        if self._frames and self._clock() >= self.due:
+            self._step()
+        elif self._stepper.prefilling and self._has_time():
+            _, ready = self._stepper.step({})
+            self._tell(ready)
 
-    def has_time(self, now: float) -> bool:
-        return not self._frames or now + self._prefill_s * SPARE < self.due
+    def _has_time(self) -> bool:
+        return not self._frames or self._clock() + self._stepper.step_s / BUSY < self.due
 
-    def _step(self, now: float) -> None:
-        self.due += PERIOD_S
+    def _step(self) -> None:
+        began = self._clock()
+        self.due += self.period_s
         frames = self._next()
-        spoken = self._stepper.step({frame.slot: frame.sound for frame in frames})
+        spoken, ready = self._stepper.step({frame.slot: frame.sound for frame in frames})
         self._stepped = self._clock()
-        stepped_us = round((self._stepped - now) * 1e6)
+        stepped_us = round((self._stepped - began) * 1e6)
         for frame in frames:
-            frame.said(spoken[frame.slot], round((now - frame.came) * 1e6), stepped_us)
+            frame.said(spoken[frame.slot], round((began - frame.came) * 1e6), stepped_us)
+        self._tell(ready)
+
+    def _tell(self, ready: tuple[int, ...]) -> None:
+        for slot in ready:
+            self._ready(slot)
 
     def _next(self) -> list[Heard]:
         """The first frame of each slot; a second one waits."""
@@ -136,3 +147,8 @@ class Ticks:
                 if taken.setdefault(frame.slot, frame) is not frame:
                     self._frames.append(frame)
         return list(taken.values())
+
+
+def ticks_in_a_frame(step_s: float) -> int:
+    fit = MOST_TICKS if step_s <= 0 else int(FRAME_S * BUSY / step_s)
+    return min(max(fit, 1), MOST_TICKS)
