@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-video bench-chaos bench-load campaigns clean test-moshi moshi bench-vad bench-moshi
+.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-video bench-chaos bench-load bench-opus campaigns clean test-moshi moshi bench-vad bench-moshi
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -55,6 +55,9 @@ bench-talk: dev  ## how long a spoken question waits for its answer
 
 bench-echo: dev  ## what a frame costs without a model
 	@$(BIN)/python -m bench.echo $(ARGS)
+
+bench-opus: dev  ## what Opus costs a call over the Moshi wire
+	@$(BIN)/python -m bench.opus $(ARGS)
 
 bench-log: dev  ## our log beside SQLite and the eventsourcing library
 	@$(BIN)/python -m bench.log $(ARGS)

@@ -247,6 +247,7 @@ def _said(output: contract.Output, body: contract.Said) -> commands.Command:
         last=output.last,
         text=body.text,
         pcm=body.pcm,
+        image=body.image,
     )
 
 

@@ -14,7 +14,11 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option("--only", type=click.Choice(["joyvl"]), help="Serve the routes of that, and nothing else."),
+    click.option(
+        "--only",
+        type=click.Choice(["joyvl", "personaplex"]),
+        help="Serve the routes of that, and nothing else.",
+    ),
     click.option("--main-backend-url", help="joyvl: the endpoint whose model watches."),
     click.option("--main-model", help="joyvl: the model to ask for there."),
     click.option(
@@ -34,12 +38,12 @@ _OPTIONS = (
     click.option(
         "--delegation-kind",
         type=click.Choice(["chat", "image", "edit", "router", "stub"]),
-        help="joyvl: who answers (chat and stub are there).",
+        help="joyvl: who answers what is delegated.",
     ),
     click.option("--delegation-api-key", hidden=True),
-    click.option("--delegation-image-url", hidden=True),
-    click.option("--delegation-edit-url", hidden=True),
-    click.option("--delegation-edit-model", hidden=True),
+    click.option("--delegation-image-url", help="joyvl: the endpoint that makes pictures."),
+    click.option("--delegation-edit-url", help="joyvl: the endpoint that changes pictures."),
+    click.option("--delegation-edit-model", help="joyvl: the model to ask for there."),
 )
 NAMES = (
     "only", "main_backend_url", "main_model", "persona", "summarizer_backend_url", "summarizer_model",
@@ -55,7 +59,13 @@ _AS_THEY_ARE = (
     "max_tokens",
     "temperature",
 )
-_MISSING = ("delegation_image_url", "delegation_edit_url", "delegation_edit_model")
+_ENDPOINTS = {
+    "summarizer": ("summarizer_backend_url", "chat"),
+    "delegation": ("delegation_backend_url", "chat"),
+    "delegation_image": ("delegation_image_url", "image"),
+    "delegation_edit": ("delegation_edit_url", "edit"),
+}
+"""By their names in `[stage.chat]`: the option with the address, and the kind."""
 
 
 def options(command: F) -> F:
@@ -73,8 +83,6 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """As settings: `[joyvl]`, the stage, its endpoints. Raises ClickException."""
     if "delegation_api_key" in given:
         raise click.ClickException("a key is no option: put it into ANTIPHON_DELEGATION_API_KEY, or a file")
-    if any(name in given for name in _MISSING) or given.get("delegation_kind") in ("image", "edit", "router"):
-        raise click.ClickException("delegation to models that make pictures is not in this version")
     joyvl = {name: given[name] for name in _AS_THEY_ARE if name in given}
     joyvl |= {"memory": False} if given.get("no_memory") else {}
     joyvl |= {"force_silence": False} if given.get("no_force_silence") else {}
@@ -85,9 +93,9 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
         model = given.get("main_model", "JoyAI-VL-Interaction-Preview")
         chat = {"llm_url": given["main_backend_url"], "llm_model": model, "llm_sees": True}
     endpoints = {
-        name: {"url": given[url], "model": given.get(f"{name}_model") or given.get("main_model", "")}
-        for name, url in (("summarizer", "summarizer_backend_url"), ("delegation", "delegation_backend_url"))
-        if url in given and not (name == "delegation" and given.get("no_delegation"))
+        name: {"url": given[url], "model": _model(name, given), "kind": kind}
+        for name, (url, kind) in _ENDPOINTS.items()
+        if url in given and not (name.startswith("delegation") and given.get("no_delegation"))
     }
     chat |= {"endpoints": endpoints} if endpoints else {}
     return {
@@ -96,3 +104,10 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
         **({"stage": "chat"} if "llm_url" in chat else {}),
         **({"stages": {"chat": chat}} if chat else {}),
     }
+
+
+def _model(endpoint: str, given: Mapping[str, Any]) -> str:
+    """Whoever makes pictures need not be named; others are called as the main model."""
+    otherwise = "" if endpoint == "delegation_image" else given.get("main_model", "")
+    named: str = given.get(f"{endpoint}_model") or otherwise
+    return named

@@ -1,4 +1,4 @@
-"""`antiphon`: serve, say, log, replay, doctor. Each command imports what it needs when it runs."""
+"""`antiphon`: its commands. Each imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ COMMANDS = {
     "log": "antiphon.cli.log:log",
     "replay": "antiphon.cli.replay:replay",
     "doctor": "antiphon.cli.doctor:doctor",
+    "completion": "antiphon.cli.completion:completion",
 }
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--tls-key", metavar="FILE", help="The certificate's private key, a PEM file without a passphrase."
 )
+@click.option("--static", metavar="DIR", help="The official Moshi client, built: served at /moshi/.")
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the language model's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
 @joyvl.options
@@ -51,7 +52,7 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     """
     from antiphon.actors.processes.errors import LaunchError
     from antiphon.actors.processes.launcher import launch
-    from antiphon.web import logs, tls
+    from antiphon.web import logs, peers_page, tls
     from antiphon.web.settings import SettingsError, load
 
     stepping = moshi.taken_out(flags)
@@ -59,6 +60,7 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
         watching = joyvl.settings_of(joyvl.taken_out(flags))
         settings = load(config, flags={**flags, **watching})
         tls.context(settings)
+        peers_page.check(settings)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
     settings = moshi.put_in(settings, stepping)

@@ -52,7 +52,8 @@ def test_the_stamp_changes_with_the_dependencies_and_not_with_the_rest():
 
 def test_everything_that_is_asked_for_is_pinned():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    asked = project["project"]["dependencies"] + project["project"]["optional-dependencies"]["cascade"]
+    extras = project["project"]["optional-dependencies"]
+    asked = project["project"]["dependencies"] + extras["cascade"] + extras["personaplex"]
     asked += project["dependency-groups"]["dev"] + list(bootstrap.DATA_ONLY)
     asked += [*bootstrap.MOSHI, *bootstrap.MOSHI_ALONE]
     pinned = re.findall(r"(?m)^([\w.-]+)==", (ROOT / "constraints.txt").read_text())

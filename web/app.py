@@ -13,7 +13,7 @@ from typing import Any
 from litestar import Litestar, Response, WebSocket, get, websocket
 from litestar.datastructures import State
 from litestar.static_files import create_static_files_router
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from antiphon import __version__
 from antiphon.actors.handover import Handover
@@ -25,18 +25,19 @@ from antiphon.actors.processes.pulse import beat
 from antiphon.events.segments.log import SegmentLog
 from antiphon.projections.dialects import versions
 
-from . import health, several
+from . import health, peers_page, several
 from .apps import Apps, all_apps, switch_app
 from .auth import Denied, Doorkeeper
 from .callers import HANDLERS
 from .calls import MODE, stop_call
-from .dialects import NATIVE_PATH, VIDEO_PATH
+from .dialects import BY_PATH
 from .disk import Disk
 from .janitor import Janitor
 from .joyvl.routes import ROUTES
 from .joyvl.watchers import Watchers
 from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
+from .personaplex.dialect import CHAT_PATH, DUPLEX_PATH
 from .reaper import Reaper
 from .recordings import session_asset, session_download, session_meta, session_recording
 from .settings import Settings
@@ -94,7 +95,7 @@ class Server:
         self.realtime = RealtimeRoute(*routes, self._make_room, self.store, kept)
         endpoints = settings.stage_settings(settings.stage).get("endpoints") or {}
         options, model = settings.joyvl.options(endpoints), settings.joyvl.main_model
-        self.watchers = Watchers(self.host, self.disk, self._make_room, options, model)
+        self.watchers = Watchers(self.host, self.store, self.disk, self._make_room, options, model)
         every_s, grace_s = limits.reaper_interval_s, limits.disconnect_grace_s
         self.reaper = Reaper(data, every_s, grace_s, identity.writer(), self.metrics.reaped.inc)
 
@@ -155,7 +156,7 @@ def void(_: object) -> None:
 def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
     """The application. Answers /live at once; sessions can be opened when every stage is ready."""
     app = Litestar(
-        route_handlers=[_live, _health, _metrics, *ROUTES, *(() if settings.only else _everything())],
+        route_handlers=_routes(settings),
         lifespan=[_lifespan(settings, plan)],
         response_headers=PAGE_HEADERS,
         exception_handlers=HANDLERS,
@@ -165,10 +166,22 @@ def create_app(settings: Settings, plan: ServingPlan) -> ASGIApp:
     return _guarded(app, Doorkeeper(settings))
 
 
-def _everything() -> tuple[Any, ...]:
+def _routes(settings: Settings) -> list[ControllerRouterHandler]:
+    """Everything; or what a peer's server has."""
+    always: list[ControllerRouterHandler] = [_live, _health, _metrics, *peers_page.pages(settings)]
+    match settings.only:
+        case "personaplex":
+            return [*always, websocket([CHAT_PATH, DUPLEX_PATH])(_of_any_dialect)]
+        case "joyvl":
+            return [*always, *ROUTES]
+        case _:
+            return [*always, *ROUTES, *_everything()]
+
+
+def _everything() -> tuple[ControllerRouterHandler, ...]:
     """The routes that are not there where only one protocol is served."""
     return (
-        _realtime,
+        websocket(["/v1/realtime", *BY_PATH])(_of_any_dialect),
         _half_duplex,
         whole_line,
         one_of_the_line,
@@ -252,8 +265,7 @@ async def _metrics(state: State) -> Response[bytes]:
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@websocket(["/v1/realtime", NATIVE_PATH, VIDEO_PATH])
-async def _realtime(socket: WebSocket[Any, Any, Any]) -> None:
+async def _of_any_dialect(socket: WebSocket[Any, Any, Any]) -> None:
     server: Server = socket.app.state.server
     await server.realtime.serve(socket)
 

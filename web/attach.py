@@ -35,7 +35,7 @@ from antiphon.projections.base import frame_number
 
 from .catching_up import CatchingUp, ReplayLimits
 from .dialect import Dialect
-from .outbox import MOST_BYTES, Letter, Outbox
+from .outbox import MOST_BYTES, Letter
 from .sent import Sent
 from .showing import Showing
 from .trails import Walker
@@ -54,6 +54,7 @@ CLOSE_CODES = {
     "stage_lost": 1012,
     "stage_failed": 1008,
     "undecodable_audio": 1007,
+    "finished": 1000,
     "too_many_errors": 1008,
     "invalid_resume_token": 1008,
     "session_resume_expired": 1008,
@@ -74,7 +75,7 @@ class Attachment:
     ) -> None:
         """`refused` is called with the code of each command of this client that the session refuses;
         `most_bytes` may wait to be sent."""
-        self.outbox = Outbox(self._took, most_bytes)
+        self.outbox = dialect.outbox(self._took, self.withheld, most_bytes)
         self.expelled = False
         self.dialect = dialect
         self.token = secrets.token_urlsafe(32)
@@ -119,7 +120,9 @@ class Attachment:
         return caught_up
 
     def resumed(self, event: ClientResumed, view: Any) -> None:
-        self._reply(self.dialect.replies.resumed(self._reply_id(), view, event, self.token))
+        said = self.dialect.replies.resumed(self._reply_id(), view, event, self.token)
+        if said is not None:
+            self._reply(said)
 
     def replaced(self, attachment: int) -> None:
         if self.hosted is not None:
@@ -212,7 +215,8 @@ class Attachment:
         self.outbox.close(CLOSE_CODES.get(code, 1008), code)
 
     def _reply(self, frame: Any) -> None:
-        self.outbox.put(Letter(self.dialect.projection.encode(frame)))
+        binary = isinstance(frame, self.dialect.binary)
+        self.outbox.put(Letter(self.dialect.projection.encode(frame), binary=binary))
 
     def _reply_id(self) -> str:
         self._replies += 1

@@ -2,8 +2,8 @@
 
 A browser page of another origin must not be able to talk to a server on the user's own machine, and a name
 that somebody else's DNS points here must not either. Keys come as `Authorization: Bearer`, as `api-key`,
-as the subprotocol `openai-insecure-api-key.KEY`, or as `api_key` in the query; they are compared in
-constant time and only a hash of them is ever kept.
+as the subprotocol `openai-insecure-api-key.KEY`, or as `api_key` or `worker_auth_id` in the query; they are
+compared in constant time and only a hash of them is ever kept.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from .settings import LOOPBACK, Settings
 
 LONGEST_PATH = 255
 SUBPROTOCOL_KEY = "openai-insecure-api-key."
+KEY_OF_MOSHI = "worker_auth_id"
+"""The one member of the query that the official browser client of Moshi passes on, for such a purpose."""
 
 
 class Denied(Exception):

@@ -162,7 +162,7 @@ class CatchingUp:
         if letter.response is not None and self._epochs.get(letter.response, self._epoch) < self._epoch:
             self._told.withheld([letter])
             return
-        self._bytes += len(letter.text)
+        self._bytes += len(letter.payload)
         limits = self._limits
         if limits.max_bytes is not None and self._bytes > limits.max_bytes:
             raise _TooMuch("journal_overflow")

@@ -132,8 +132,9 @@ class Conversation:
                 if code == 1005 and "reason" not in message:  # there was no close frame at all
                     code = 1006
                 return CLOSINGS.get(code, "lost"), code
-            text = message.get("text")
-            reader.take(text if isinstance(text, str) else None)
+            for frame in (message.get("text"), message.get("bytes")):
+                if isinstance(frame, str | bytes):
+                    reader.take(frame)
             await reader.caught_up()
 
     async def _too_slow(self) -> None:
@@ -162,8 +163,11 @@ class Conversation:
 async def write(socket: Socket, outbox: Outbox) -> None:
     """Send what there is to say, until its farewell or until the socket is gone."""
 
-    async def send(text: bytes) -> None:
-        await socket.send({"type": "websocket.send", "text": text.decode(), "bytes": None})
+    async def send(payload: bytes, binary: bool) -> None:
+        if binary:
+            await socket.send({"type": "websocket.send", "text": None, "bytes": payload})
+        else:
+            await socket.send({"type": "websocket.send", "text": payload.decode(), "bytes": None})
 
     async def close(code: int, reason: str) -> None:
         await socket.send({"type": "websocket.close", "code": code, "reason": reason})

@@ -5,7 +5,7 @@ A connection is the same for all of them: an attachment, an outbox, a reader.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from antiphon.events.vocabulary import Abilities, ClientResumed, Config
 from antiphon.projections.base import Projection
 
 from .intake import INLINE
+from .outbox import Letter, Outbox
 from .wishes import Decoder
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -36,10 +37,12 @@ class Return(Struct, frozen=True):
 
 
 class Beginning(Struct, frozen=True):
-    """The configuration to open a session with, and the frame that its client has sent already, if any."""
+    """The configuration to open a session with, and the frame that its client has sent already, if any.
+    `returns`: its client may come back, and is given a token for that."""
 
     config: Config
     first: str | None = None
+    returns: bool = True
 
 
 class Begin(Protocol):
@@ -82,14 +85,27 @@ class Replies(Protocol):
     def alive(self, event_id: str, session: SessionId) -> Any:
         """An answer to a sign of life."""
 
-    def resumed(self, event_id: str, view: Any, event: ClientResumed, token: str) -> Any:
-        """The client is back, and may come back next with `token`. `view` is as it was at its last frame."""
+    def resumed(self, event_id: str, view: Any, event: ClientResumed, token: str) -> Any | None:
+        """The client is back, and may come back next with `token`. `view` is as it was at its last frame.
+        None: an event says so."""
 
     def replaced(self, event_id: str, session: SessionId, attachment: int) -> Any | None:
         """Another connection has taken the place of this one, before it had caught up; None: nothing."""
 
     def resync(self, event_id: str, session: SessionId, reason: str) -> Any:
         """What the client has missed cannot be told: `journal_gap`, `journal_overflow`."""
+
+
+MakeOutbox = Callable[[Callable[[Letter], None], Callable[[Sequence[Letter]], None], int], Outbox]
+"""Of one attachment: `sent` and the most bytes that may wait, as an Outbox has them, and between them who is
+told of letters that will not be sent."""
+
+
+def plain(
+    sent: Callable[[Letter], None], withheld: Callable[[Sequence[Letter]], None], most_bytes: int
+) -> Outbox:
+    """Sends whatever there is as soon as it can."""
+    return Outbox(sent, most_bytes)
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
@@ -116,5 +132,10 @@ class Dialect(Struct, frozen=True, kw_only=True):
     patience: Callable[[Config], float] | None = None
     inline: int = INLINE
     comes_back: bool = True
+    binary: tuple[type, ...] = ()
+    """Frames that are sent as bytes. Where there are such, the client may send bytes, too."""
+    live: bool = False
+    """Who comes back hears what is said from then on, and nothing of what was missed."""
+    outbox: MakeOutbox = plain
     reasons: Mapping[str, str] = {}
     """The dialect's words for why a session was closed, where it has others."""

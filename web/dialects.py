@@ -9,11 +9,18 @@ from .dialect import Dialect
 from .duplex.dialect import DUPLEX
 from .duplex.opening import is_asked_for
 from .native.dialect import NATIVE
+from .personaplex.dialect import AUDIO_DUPLEX, CHAT_PATH, DUPLEX_PATH, PERSONAPLEX
 from .realtime.dialect import REALTIME
 from .video.dialect import VIDEO
 
 NATIVE_PATH = "/v1/duplex"
 VIDEO_PATH = "/v1/video/chat/stream"
+BY_PATH: Mapping[str, Dialect] = {
+    NATIVE_PATH: NATIVE,
+    VIDEO_PATH: VIDEO,
+    CHAT_PATH: PERSONAPLEX,
+    DUPLEX_PATH: AUDIO_DUPLEX,
+}
 
 
 def chosen(
@@ -21,10 +28,8 @@ def chosen(
 ) -> Dialect:
     """By its URL; at `/v1/realtime` the plain one, unless the client asks for the other, by its earlier names
     if the client says that it knows no others."""
-    if path == NATIVE_PATH:
-        return NATIVE
-    if path == VIDEO_PATH:
-        return VIDEO
+    if path in BY_PATH:
+        return BY_PATH[path]
     if is_asked_for(query):
         return DUPLEX
     return beta.BETA if beta.is_spoken_by(headers, subprotocols) else REALTIME

@@ -28,7 +28,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 from websockets.protocol import State
 
-from .framing import Boundary, text_frame, whole_text
+from .framing import Boundary, server_frame, whole_text
 from .lobby import FREE_BYTES, Lobby, Place
 from .taking_turns import Line
 
@@ -52,6 +52,7 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
     line: ClassVar[Line] = Line()
     """Of the process, which has one loop."""
     _on_text: Callable[[str], None] | None = None
+    _on_bytes: Callable[[bytes], None] | None = None
     _between: Boundary | None = None
     """Where the client's frames end, if it began to send them when it might."""
 
@@ -197,23 +198,27 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
         if not self.close_sent:
             self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]  # a value of our own
 
-    def listen(self, on_text: Callable[[str], None]) -> None:
-        """Hand every text frame to `on_text` from now on, those that wait in ASGI's queue first.
+    def listen(self, on_text: Callable[[str], None], on_bytes: Callable[[bytes], None] | None = None) -> None:
+        """Hand every text frame to `on_text` from now on, and every binary one to `on_bytes`, where that is
+        given; those that wait in ASGI's queue first.
 
-        It is called between two reads of the socket and must not raise. Anything else that comes, and the
+        They are called between two reads of the socket and must not raise. Anything else that comes, and the
         end, is still received through ASGI.
         """
         others = []
         while not self.queue.empty():
             event = self.queue.get_nowait()
-            text = event.get("text") if event["type"] == "websocket.receive" else None
+            received = event["type"] == "websocket.receive"
+            text, data = (event.get("text"), event.get("bytes")) if received else (None, None)
             if isinstance(text, str):
                 on_text(text)
+            elif isinstance(data, bytes) and on_bytes is not None:
+                on_bytes(data)
             else:
                 others.append(event)
         for event in others:
             self.queue.put_nowait(event)
-        self._on_text = on_text
+        self._on_text, self._on_bytes = on_text, on_bytes
         self.go_on()
 
     def begin_anew(self) -> None:
@@ -236,13 +241,13 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
             self._place.leave()
             self._place = None
 
-    def send_now(self, text: bytes) -> bool:
-        """Send a text frame if the socket takes it; False: nothing was sent, send it through ASGI."""
+    def send_now(self, payload: bytes, binary: bool) -> bool:
+        """Send a frame if the socket takes it; False: nothing was sent, send it through ASGI."""
         if not self.writable.is_set() or self.close_sent or self.disconnected:
             return False
         if self.conn.state is not State.OPEN:
             return False
-        self.transport.write(text_frame(text))
+        self.transport.write(server_frame(payload, binary=binary))
         return True
 
     def hold(self) -> None:
@@ -258,11 +263,16 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
 
     def send_receive_event_to_app(self) -> None:
         """Called by uvicorn with a whole message in `frames`."""
-        on_text = self._on_text
-        if on_text is None or self.curr_msg_data_type != "text" or self.close_sent:
+        on_text, on_bytes = self._on_text, self._on_bytes
+        binary = self.curr_msg_data_type != "text"
+        if on_text is None or self.close_sent or (binary and on_bytes is None):
             super().send_receive_event_to_app()
             return
         message = self.frames[0] if len(self.frames) == 1 else b"".join(self.frames)
+        if binary and on_bytes is not None:
+            self.frames = []
+            on_bytes(bytes(message))
+            return
         try:
             text = str(message, "utf-8")
         except UnicodeDecodeError:

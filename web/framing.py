@@ -11,6 +11,7 @@ from struct import Struct as Layout
 from websockets.frames import apply_mask  # type: ignore[attr-defined]  # its own, or the C one if there is
 
 _TEXT = 0x81  # the last fragment of a text, which is also the first
+_BINARY = 0x82
 _MASKED = 0x80
 _MASK = 4
 _SHORT, _LONG = Layout(">BBH"), Layout(">BBQ")
@@ -75,9 +76,9 @@ def whole_text(chunk: bytes) -> str | None:
         return None
 
 
-def text_frame(text: bytes) -> bytes:
-    """The server's frame that carries `text`."""
-    size = len(text)
+def server_frame(payload: bytes, *, binary: bool = False) -> bytes:
+    """The server's frame that carries a text, or bytes."""
+    size, kind = len(payload), _BINARY if binary else _TEXT
     if size < 126:
-        return bytes((_TEXT, size)) + text
-    return (_SHORT.pack(_TEXT, 126, size) if size < 1 << 16 else _LONG.pack(_TEXT, 127, size)) + text
+        return bytes((kind, size)) + payload
+    return (_SHORT.pack(kind, 126, size) if size < 1 << 16 else _LONG.pack(kind, 127, size)) + payload

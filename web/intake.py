@@ -101,6 +101,13 @@ class Intake:
             except Undecodable as bad:
                 self._bad(bad)
 
+    def take_bytes(self, data: bytes) -> None:
+        """A binary frame. It is what it is, and always read in a thread: compressed sound takes a while."""
+        if self._drops and self._size + len(data) > MOST_WAITING:
+            self._bad(Undecodable("input_backpressure", "too much waits to be read: this was not taken"))
+        else:
+            self._enter(Place("", data, len(data)))
+
     def _take_small(self, frame: Any, size: int) -> None:
         kind, decoder = type(frame), self._decoder
         hurries = kind in decoder.hurried
@@ -159,9 +166,12 @@ class Intake:
             self._broken()
 
     async def _read(self, place: Place) -> list[Wish]:
+        loop, wishes = asyncio.get_running_loop(), self._decoder.wishes
         if place.frame is None:
-            return await asyncio.get_running_loop().run_in_executor(READERS, self._read_large, place)
-        return [] if self._is_void(place) else self._decoder.wishes(place.frame)
+            return await loop.run_in_executor(READERS, self._read_large, place)
+        if type(place.frame) is bytes:
+            return await loop.run_in_executor(READERS, wishes, place.frame)
+        return [] if self._is_void(place) else wishes(place.frame)
 
     def _read_large(self, place: Place) -> list[Wish]:
         """In a thread, and nothing else uses the decoder's state meanwhile."""

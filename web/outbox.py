@@ -21,18 +21,19 @@ LONGEST_REASON = 123
 
 
 class Letter(Struct, frozen=True, gc=False):
-    """One text frame (UTF-8); for audio, what it is audio of and up to where.
+    """One frame, of text (UTF-8) or `binary`; for audio, what it is audio of and up to where.
 
     `number` is the frame's `server_event_seq`, -1 for a reply that no event holds. `encoded` and `meaning`
     are what the digest of sent frames is made of (projections/base.py).
     """
 
-    text: bytes
+    payload: bytes
     number: int = -1
     encoded: bytes = b""
     meaning: bytes = b""
     response: ResponseId | None = None
     until_sample: int = 0
+    binary: bool = False
 
 
 class Farewell(Struct, frozen=True):
@@ -56,25 +57,26 @@ class Outbox:
         self._sending = False
         self._wake = asyncio.Event()
         self._less = asyncio.Event()
-        self._send_now: Callable[[bytes], bool] | None = None
+        self._send_now: Callable[[bytes, bool], bool] | None = None
         self._room: Callable[[], Awaitable[object]] | None = None
         self.overflowed = asyncio.Event()
         self.closing = False
 
-    def use(self, send_now: Callable[[bytes], bool], room: Callable[[], Awaitable[object]]) -> None:
-        """A way past ASGI: `send_now` sends at once, or says that it cannot; `room` waits until it can."""
+    def use(self, send_now: Callable[[bytes, bool], bool], room: Callable[[], Awaitable[object]]) -> None:
+        """A way past ASGI: `send_now` sends a payload (True: as binary) at once, or says that it cannot;
+        `room` waits until it can."""
         self._send_now, self._room = send_now, room
 
     def put(self, letter: Letter) -> None:
         if self.closing:
             return
         nothing_waits = not self._letters and not self._sending
-        if nothing_waits and self._send_now is not None and self._send_now(letter.text):
+        if nothing_waits and self._send_now is not None and self._send_now(letter.payload, letter.binary):
             if letter.number >= 0:
                 self._sent(letter)
             return
         self._letters.append(letter)
-        self._bytes += len(letter.text)
+        self._bytes += len(letter.payload)
         if self._bytes > self._most_bytes:
             self.overflowed.set()
             self._letters.clear()
@@ -96,7 +98,7 @@ class Outbox:
                 kept.append(one)
             else:
                 dropped.append(one)
-                self._bytes -= len(one.text)
+                self._bytes -= len(one.payload)
         self._letters = kept
         self._less.set()
         return dropped
@@ -117,7 +119,7 @@ class Outbox:
             self._wake.set()
 
     async def run(
-        self, send: Callable[[bytes], Awaitable[None]], close: Callable[[int, str], Awaitable[None]]
+        self, send: Callable[[bytes, bool], Awaitable[None]], close: Callable[[int, str], Awaitable[None]]
     ) -> None:
         """Send until the farewell. Raises what the socket raises: then nothing more is sent.
 
@@ -134,11 +136,11 @@ class Outbox:
                 if isinstance(one, Farewell):
                     await close(one.code, one.reason)
                     return
-                self._bytes -= len(one.text)
+                self._bytes -= len(one.payload)
                 self._less.set()
-                if self._send_now is None or not self._send_now(one.text):
+                if self._send_now is None or not self._send_now(one.payload, one.binary):
                     self._sending = True
-                    await send(one.text)
+                    await send(one.payload, one.binary)
                     self._sending = False
                 if one.number >= 0:
                     self._sent(one)

@@ -28,7 +28,7 @@ class Reader:
         self._attachment, self._hosted, self._decoder, self._metrics = attachment, hosted, decoder, metrics
         self._inline, drops = attachment.dialect.inline, attachment.dialect.drops_when_full
         self._intake = Intake(decoder, self._ask, self._note, self._give_up, drops=drops, inline=self._inline)
-        self._waiting = self._intake.places
+        self._waiting, self._takes_bytes = self._intake.places, bool(attachment.dialect.binary)
         self._pace = Pace()
         self._unreadable: list[float] = []
         self._direct: DirectWebSocket | None = None
@@ -37,16 +37,19 @@ class Reader:
         """Whether anything came since somebody last asked, and said so by setting this."""
 
     def listen(self, direct: DirectWebSocket) -> None:
-        """Take text frames as they come in, not through ASGI."""
+        """Take frames as they come in, not through ASGI."""
         self._direct = direct
-        direct.listen(self._take_direct)
+        direct.listen(self._take_direct, self._take_direct if self._takes_bytes else None)
 
-    def take(self, text: str | None) -> None:
-        """Do what a frame asks for, now or when it and those before it are read; None: it is no text."""
+    def take(self, text: str | bytes | None) -> None:
+        """Do what a frame asks for, now or when it and those before it are read; None: it is neither."""
         self.heard = True
         self._attachment.confirm()
         try:
-            if text is None:
+            if isinstance(text, bytes) and self._takes_bytes:
+                self._intake.take_bytes(text)
+                return
+            if not isinstance(text, str):
                 raise Undecodable("invalid_json", "frames are JSON text, not binary")
             if self._waiting or len(text) > self._inline:
                 self._intake.take(text)
@@ -86,8 +89,8 @@ class Reader:
         else:
             self._hosted.ask(self._attachment, wish)  # type: ignore[arg-type]  # all others are commands
 
-    def _take_direct(self, text: str) -> None:
-        self.take(text)
+    def _take_direct(self, frame: str | bytes) -> None:
+        self.take(frame)
         pause_s = self._pace.pause(time.monotonic()) if self._pace.passed() else 0.0
         behind = self._hosted.behind or (self._waiting and self._intake.is_full)
         if (behind or pause_s) and self._direct is not None and self._holding is None:

@@ -35,7 +35,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many processes serve clients, each its own."""
     data: str = "antiphon-data"
     stage: str = "cascade"
-    only: Literal["", "joyvl"] = ""
+    only: Literal["", "joyvl", "personaplex"] = ""
     """Serve the routes of that and nothing else; empty: everything."""
     model: str = ""
     """The name clients see; unknown names that they ask for are served by this one."""
@@ -51,6 +51,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A PEM file with the server's certificate, and those between it and its root. Empty: no TLS."""
     tls_key: str = ""
     """A PEM file with the certificate's private key, without a passphrase."""
+    static: str = ""
+    """A folder with a client of others, built: it is served at /moshi/ (web/peers_page.py)."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     keep_audio: str = quantities.NONE
     """How long a session's audio is kept once it is over; `none`: as long as its events."""
@@ -115,6 +117,7 @@ _ENVIRONMENT = {
     "ANTIPHON_HOSTS": "hosts",
     "ANTIPHON_TLS_CERTIFICATE": "tls_certificate",
     "ANTIPHON_TLS_KEY": "tls_key",
+    "ANTIPHON_STATIC": "static",
     "ANTIPHON_LOG_LEVEL": "log_level",
     "ANTIPHON_KEEP_AUDIO": "keep_audio",
     "ANTIPHON_KEEP_EVENTS": "keep_events",

@@ -44,12 +44,14 @@ class Showing:
         """The frame of that number, ready to be sent. Audio frames must come in order, each once."""
         encode = self._projection.encode
         encoded, meaning = encode(frame), self._projection.meaning(frame, published.stored)
+        binary = isinstance(frame, self.dialect.binary)
         if self.is_audio(frame):
             filled, until, response = self._sound.fill(frame, published)
-            return Letter(encode(filled), number, encoded, meaning, response, until)
+            return Letter(encode(filled), number, encoded, meaning, response, until, binary)
         if self._token and type(frame) is self.dialect.greeting:
-            return Letter(encode(self.dialect.entrust(frame, self._token)), number, encoded, meaning)
-        return Letter(encoded, number, encoded, meaning)
+            payload = encode(self.dialect.entrust(frame, self._token))
+            return Letter(payload, number, encoded, meaning, binary=binary)
+        return Letter(encoded, number, encoded, meaning, binary=binary)
 
     def hold(self, published: Published) -> None:
         """Audio of an event that has no frame of its own."""

@@ -20,7 +20,7 @@ from antiphon.events.store import Log
 
 from .apps import Apps
 from .attach import Attachment, hashed
-from .auth import SUBPROTOCOL_KEY, Denied, Doorkeeper
+from .auth import KEY_OF_MOSHI, SUBPROTOCOL_KEY, Denied, Doorkeeper
 from .coming_back import LONGEST, asked_in
 from .conversation import Conversation, write
 from .dialect import Beginning, Dialect, Left, Return
@@ -69,7 +69,7 @@ class RealtimeRoute:
         observes = is_asked_for(query)
         admit = self._doors.admit_operator if observes else self._doors.admit
         try:
-            principal = admit(socket.headers, offered, query.get("api_key"))
+            principal = admit(socket.headers, offered, query.get("api_key") or query.get(KEY_OF_MOSHI))
             dialect = chosen(socket.scope["path"], query, socket.headers, offered)
             self._apps.check(dialect.mode)
         except Denied as denied:
@@ -141,7 +141,8 @@ class RealtimeRoute:
             await self._bring_back(attachment, came, client, principal)
             return None
         self._check_disk()
-        attach = Attach(dialect=dialect.name, client=client, token=attachment.token_hash)
+        token = attachment.token_hash if came.returns else b""
+        attach = Attach(dialect=dialect.name, client=client, token=token)
         attachment.hosted = self._host.open(
             attachment, came.config, attach, mode=dialect.mode, principal=principal
         )
@@ -196,6 +197,7 @@ class RealtimeRoute:
             principal=principal,
             after=came.after,
             client=client,
+            live=attachment.dialect.live,
         )
         attachment.hosted = await self._host.resume(attachment, came.session, resume)
         if not attachment.expelled:

@@ -50,7 +50,8 @@ def counted(wishes: list[Wish]) -> list[Wish]:
 
 
 class Decoder(Protocol):
-    """Client frames to wishes, for one connection. Frames are the dialect's own types."""
+    """Client frames to wishes, for one connection. Frames are the dialect's own types; where it takes binary
+    frames, those are bytes, which are not parsed."""
 
     hurried: frozenset[type]
     """Frames that do not wait for others before them that are still being read."""

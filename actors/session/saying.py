@@ -70,10 +70,11 @@ class RecordRoute(StageWord, frozen=True, kw_only=True):
 
 
 class RecordSpeech(StageWord, frozen=True, kw_only=True):
-    """The stage said `text`, and `pcm` is its audio (24 kHz mono pcm16)."""
+    """The stage said `text`, and `pcm` is its audio (24 kHz mono pcm16). `image`: a picture that it made."""
 
     text: str
     pcm: bytes
+    image: bytes = b""
 
 
 class RecordConsumed(StageWord, frozen=True, kw_only=True):

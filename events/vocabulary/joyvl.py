@@ -9,7 +9,7 @@ from ..units import Millis
 from .base import Event
 
 WatchAction = Literal["silence", "response", "delegate"]
-DelegationKind = Literal["chat", "stub"]
+DelegationKind = Literal["chat", "image", "edit", "router", "stub"]
 SummaryKind = Literal["mid", "long"]
 
 
@@ -133,7 +133,7 @@ class SummaryFailed(Event, frozen=True, kw_only=True):
 
 
 class DelegationSubmitted(Event, frozen=True, kw_only=True):
-    """A question was given to another model."""
+    """A question was given to another model: one that answers, makes a picture, or changes what is seen."""
 
     task: int
     kind: DelegationKind
@@ -141,10 +141,14 @@ class DelegationSubmitted(Event, frozen=True, kw_only=True):
 
 
 class DelegationReady(Event, frozen=True, kw_only=True):
-    """Its answer is there: the model that watches knows of it from the next tick on."""
+    """Its answer is there: the model that watches knows of it from the next tick on.
+
+    Where it is a picture the blob holds the file, of that `media_type`.
+    """
 
     task: int
     digest: str
+    media_type: Literal["", "image/jpeg", "image/png"] = ""
 
 
 class DelegationFailed(Event, frozen=True, kw_only=True):

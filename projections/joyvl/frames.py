@@ -35,12 +35,13 @@ class Memory(Struct, frozen=True):
 
 
 class Delegation(Struct, frozen=True, kw_only=True):
-    """`digest` is the answer, `code` why there is none."""
+    """`digest` is the answer, `code` why there is none. `media`: a picture; the edge puts it in."""
 
     task_id: str
     status: Literal["submitted", "ready", "error"]
     question: str
     digest: str | UnsetType = UNSET
+    media: str | UnsetType = UNSET
     code: str | UnsetType = UNSET
 
 

@@ -85,6 +85,7 @@ def _ended(delegated: Delegated) -> f.Delegation:
         status="error" if delegated.digest is None else "ready",
         question=delegated.question,
         digest=UNSET if delegated.digest is None else delegated.digest,
+        media=UNSET if delegated.image is None else "",
         code=UNSET if delegated.error is None else delegated.error,
     )
 

@@ -10,7 +10,7 @@ compare: how many images, the mean grey of each, how long the sound was, the las
     !say TEXT       that
     !slow N         N words, one every 20 ms
 
-`--delay MS` waits before each answer. It prints its port when it serves.
+Asked for pictures it makes plain ones. It prints its port when it serves.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ class Chat(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         asked_of.append(asked)
+        if "messages" not in asked or asked.get("stream") is False:
+            self.picture(asked)
+            return
         words = said(asked)
         if words.startswith("!500"):
             self.send_error(500, "out of order")
@@ -66,6 +69,21 @@ class Chat(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """What was asked so far."""
         body = json.dumps(asked_of).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def picture(self, asked: dict[str, Any]) -> None:
+        """Made from words: plain white. Made from a picture: its negative."""
+        if "messages" in asked:
+            shown_ = parts(asked["messages"][-1], "image_url")
+            url = f"data:image/png;base64,{plain(255 - grey(shown_[-1]['url']))}"
+            content = [{"type": "image_url", "image_url": {"url": url}}]
+            answer: dict[str, Any] = {"choices": [{"message": {"role": "assistant", "content": content}}]}
+        else:
+            answer = {"data": [{"b64_json": plain(255)}]}
+        body = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -110,6 +128,13 @@ def shown(asked: dict[str, Any]) -> str:
         seconds += len(sound.samples) / sound.rate
     listed = " ".join(str(one) for one in greys)
     return f"{len(greys)} images of grey {listed}, {seconds:.1f} s of sound, asked: {said(asked)}"
+
+
+def plain(level: int) -> str:
+    """A PNG in base64."""
+    file = io.BytesIO()
+    Image.new("L", (16, 16), level).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
 
 
 def grey(url: str) -> int:

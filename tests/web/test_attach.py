@@ -43,7 +43,7 @@ def session() -> Session:
 async def client(session: Session) -> Attachment:
     attachment = Attachment(REALTIME, lambda code: None)
     attachment.hosted = cast(Hosted, session)
-    attachment.outbox.use(lambda text: True, forever)
+    attachment.outbox.use(lambda payload, binary: True, forever)
     return attachment
 
 
@@ -116,11 +116,11 @@ async def test_audio_that_is_taken_back_is_named_and_not_in_the_digest(
     client: Attachment, session: Session
 ) -> None:
     sends(client, 1920)
-    client.outbox.use(lambda text: False, forever)  # the socket is full
+    client.outbox.use(lambda payload, binary: False, forever)  # the socket is full
     sends(client, 3840)
     client.outbox.put(Letter(b"words", 3841, b"words"))
     client.publish([_interruption()])
-    client.outbox.use(lambda text: False, at_once)
+    client.outbox.use(lambda payload, binary: False, at_once)
     await _let_it_send(client)
     client.gone("closed", 1000)
 
@@ -140,8 +140,9 @@ def _interruption() -> Published:
 async def _let_it_send(client: Attachment) -> None:
     """Until the outbox has nothing left, and then no longer."""
 
-    async def send(text: bytes) -> None:
-        sent.append(text)
+    async def send(payload: bytes, binary: bool) -> None:
+        assert not binary
+        sent.append(payload)
 
     async def close(code: int, reason: str) -> None:
         return

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
-from antiphon.web.framing import Boundary, text_frame, whole_text
+from antiphon.web.framing import Boundary, server_frame, whole_text
 
 SIZES = st.sampled_from([0, 1, 125, 126, 127, 1000, (1 << 16) - 1, 1 << 16, 70_000])
 
@@ -65,4 +65,5 @@ def test_what_is_not_one_sound_masked_text_is_left_alone() -> None:
 @given(SIZES)
 def test_a_text_is_framed_as_websockets_frames_it(size: int) -> None:
     text = b"a" * size
-    assert text_frame(text) == Frame(Opcode.TEXT, text).serialize(mask=False)
+    assert server_frame(text) == Frame(Opcode.TEXT, text).serialize(mask=False)
+    assert server_frame(text, binary=True) == Frame(Opcode.BINARY, text).serialize(mask=False)

@@ -18,6 +18,7 @@ from antiphon.events.segments.log import SegmentLog
 from antiphon.events.vocabulary import MidTermAdded, SessionClosed
 from antiphon.replay.verify import verify
 from tests.backends.running import Backend, backend
+from tests.backends.scripted_chat import grey
 from tests.media.images import encoded, jpeg, noise, png
 from tests.serving import RunningServer, running
 
@@ -242,3 +243,43 @@ def test_the_reference_is_served_by_its_own_options(chat: Backend, tmp_path: Pat
         assert asked["temperature"] == 0.1
         assert "Stay silent unless" in asked["messages"][0]["content"]
         assert server.get("/").status_code == 200, "all else is served, too"
+
+
+def test_what_is_delegated_goes_to_the_model_that_it_is_for(chat: Backend, tmp_path: Path) -> None:
+    options = ("--main-backend-url", chat.url, "--delegation-kind", "router")
+    pictures = ("--delegation-image-url", chat.url, "--delegation-edit-url", chat.url)
+    words = ("--delegation-backend-url", chat.url, "--delegation-model", "thinker")
+    with running(tmp_path / "data", *options, *pictures, *words, stage="chat") as server:
+        client = Client(server, "router")
+        for n, (question, level) in enumerate(
+            [("how many?", None), ("Draw a cat", 255), ("Turn this scene into a cartoon", 55)]
+        ):
+            client.seen(f"!say </response> wait </delegation> {question}", jpeg(200))
+            told: list[dict[str, Any]] = []
+            server.wait_until(lambda told=told, n=n: bool(told.extend(over(client, n)) or told))
+            assert told[0]["question"] == question
+            if level is None:
+                assert "images of grey 200" in told[0]["digest"]
+            else:
+                assert grey(told[0]["media"]) == level
+        client.post("/reset")
+    store = SegmentLog(tmp_path / "data", deliver=lambda call: call())
+    assert all(verify(store, head.session).same for head in store.sessions())
+
+
+def over(client: Client, n: int) -> list[dict[str, Any]]:
+    """Delegations that one more tick tells the end of."""
+    told = client.seen(f"!say </silence> {n}", jpeg(200))["delegations"]
+    return [one for one in told if one["status"] == "ready"]
+
+
+def test_a_reset_waits_for_the_tick_under_way(server: RunningServer) -> None:
+    client = Client(server, "in flight")
+    client.seen("!say </silence>")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        ticking = pool.submit(client.see, "!slow 40")
+        server.wait_until(lambda: client.see().status_code == 429 or ticking.done())
+        assert client.post("/reset").json() == {"status": "reset"}
+        assert ticking.done(), "the reset answers behind the tick"
+        assert ticking.result().status_code == 200
+    assert client.seen()["frame_index"] == 1

@@ -4,6 +4,7 @@ there is scripted: it says what it was shown."""
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ from .wire import Wire, wire
 
 PATH = "/v1/video/chat/stream"
 TOO_LARGE = 10 * 1024 * 1024 + 4
+BOMB = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 60_000, 60_000) + b"\x08\2\0\0\0" + bytes(99)
+"""A header that promises 3.6 thousand million pixels."""
 
 
 @pytest.fixture(scope="module")
@@ -220,6 +223,7 @@ async def test_each_query_is_answered_as_a_whole_where_nothing_streams(chat: Bac
     ({"type": "video.frame", "data": "!!!!", "frame_id": "bad"}, "Invalid image data"),
     ({"type": "video.frame", "data": encoded(b"no image"), "frame_id": "bad"}, "Invalid image data"),
     ({"type": "video.frame", "data": encoded(noise(1)[:9_000]), "frame_id": "bad"}, "Invalid image data"),
+    ({"type": "video.frame", "data": encoded(BOMB), "frame_id": "bad"}, "Invalid image data"),
     ({"type": "video.frame", "data": "A" * TOO_LARGE, "frame_id": "bad"}, "Frame too large"),
     ({"type": "video.frame", "data": encoded(png(1)), "pts_ms": "x" * 5_000}, "more than 4096 characters"),
     ({"type": "audio.chunk", "data": "****"}, "Invalid audio data"),

@@ -33,7 +33,7 @@ class JoyVL(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether chunks that are over are summed up."""
     force_silence: bool = True
     """Whether the model is asked nothing before there has been a query."""
-    delegation_kind: Literal["", "chat", "stub"] = ""
+    delegation_kind: Literal["", "chat", "image", "edit", "router", "stub"] = ""
     """Who answers what is delegated; without it the endpoint `delegation`, where there is one."""
     max_pixels: Count = 262_144
     """To which the model's server is asked to reduce a frame."""
@@ -42,7 +42,7 @@ class JoyVL(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def options(self, endpoints: Collection[str]) -> WatchOptions:
         """`endpoints` are the further ones of the stage, by name."""
-        kind = self.delegation_kind or ("chat" if delegating.ENDPOINT in endpoints else "")
+        kind = self.delegation_kind or ("chat" if delegating.ENDPOINTS["chat"] in endpoints else "")
         return WatchOptions(
             persona=self.persona,
             force_silence=self.force_silence,

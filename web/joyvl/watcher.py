@@ -7,14 +7,26 @@ was answered is reported to the session as what a socket has taken is, so that i
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from antiphon.actors.hosted import Hosted
 from antiphon.actors.modes.joyvl.commands import SetPersona, Tick
+from antiphon.actors.modes.joyvl.watch import of
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands
-from antiphon.events.vocabulary import PersonaSet, SessionClosed, SessionExpired, SessionFailed
+from antiphon.events.store import Log
+from antiphon.events.vocabulary import (
+    DelegationReady,
+    PersonaSet,
+    SessionClosed,
+    SessionExpired,
+    SessionFailed,
+)
 from antiphon.projections.base import frame_number
 from antiphon.projections.joyvl import frames as f
 from antiphon.projections.joyvl.projection import JoyvlProjection
@@ -33,7 +45,8 @@ class Busy(Exception):
 class Watcher:
     """Implements Sink; everything runs on the loop's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Log) -> None:
+        self._store = store
         self.hosted: Hosted | None = None
         self.over = False
         self._projection = JoyvlProjection()
@@ -91,11 +104,30 @@ class Watcher:
                 encoded = self._projection.encode(frame)
                 meaning = self._projection.meaning(frame, stored)
                 self._sent.took(Letter(encoded, frame_number(stored.seq, k), encoded, meaning))
-                self._tell(frame)
+                self._tell(self._with_pictures(frame))
             if isinstance(stored.event, PersonaSet):
                 self._tell(None)
             elif isinstance(stored.event, SessionClosed | SessionExpired | SessionFailed):
                 self._leave()
+
+    def _with_pictures(self, frame: f.Frame) -> f.Frame:
+        """With the pictures that delegations have made, out of the log."""
+        if isinstance(frame, f.Failed) or all(one.media is UNSET for one in frame.interaction.delegations):
+            return frame
+        filled = tuple(self._with_picture(one) for one in frame.interaction.delegations)
+        told = replace(frame.interaction, delegations=filled, delegation=filled[-1])
+        return replace(frame, interaction=told)
+
+    def _with_picture(self, told: f.Delegation) -> f.Delegation:
+        state = self._view.state
+        made = next((one for one in of(state).delegated if told.task_id == f"deleg-{one.task}"), None)
+        if made is None or made.image is None or told.media is UNSET:
+            return told
+        stored = next(self._store.read(state.id, start=made.image, stop=made.image + 1))
+        if stored.blob is None or not isinstance(stored.event, DelegationReady):
+            return told
+        contents = base64.b64encode(self._store.read_blob(state.id, stored.blob)).decode()
+        return replace(told, media=f"data:{stored.event.media_type};base64,{contents}")
 
     def answer(self, answer: Retrieved) -> None:
         raise NotImplementedError("nobody asks for items here")

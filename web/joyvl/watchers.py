@@ -8,6 +8,7 @@ from typing import Any
 from antiphon.actors.admission import CannotOpen
 from antiphon.actors.host import SessionHost
 from antiphon.actors.session.commands import Attach
+from antiphon.events.store import Log
 from antiphon.events.vocabulary import Config, WatchOptions
 from antiphon.projections.joyvl import frames as f
 from antiphon.web.disk import Disk
@@ -25,12 +26,14 @@ class Watchers:
     def __init__(
         self,
         host: SessionHost,
+        store: Log,
         disk: Disk,
         make_room: Callable[[], object],
         options: WatchOptions,
         model: str,
     ) -> None:
-        self._host, self._disk, self._make_room = host, disk, make_room
+        self._host, self._store = host, store
+        self._disk, self._make_room = disk, make_room
         self._config = Config(model=model, output_modalities=("text",), watch=options)
         self.model = model
         self._watchers: dict[Key, Watcher] = {}
@@ -53,7 +56,7 @@ class Watchers:
             self._make_room()
             raise CannotOpen("resource_exhausted", "the disk of the server is nearly full; try again later")
         self._forget_what_is_over()
-        watcher = Watcher()
+        watcher = Watcher(self._store)
         attach = Attach(dialect=DIALECT, client=name)
         watcher.hosted = self._host.open(watcher, self._config, attach, mode="joyvl", principal=principal)
         self._watchers[principal, name] = watcher

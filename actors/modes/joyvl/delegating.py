@@ -7,11 +7,13 @@ told of it with the next decision. A stub's answer is there at the second tick b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec.structs import replace
 
 from antiphon.actors.session.effects import Answer, Effect
 from antiphon.actors.session.state import Session
+from antiphon.events.envelope import Draft
 from antiphon.events.ids import Operation
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import (
@@ -25,9 +27,12 @@ from antiphon.events.vocabulary import (
 
 from .personas import DELEGATE
 from .prompt import delegating, latest_frames, question_of
+from .routing import kind_of
 from .watch import MOST_ASKED, Asked, Delegated, Watch, of, options
 
-ENDPOINT = "delegation"
+ENDPOINTS = {"chat": "delegation", "image": "delegation_image", "edit": "delegation_edit"}
+"""Of the stage, by the kind of question."""
+PNG = b"\x89PNG"
 STUB_POLLS = 2
 TEMPERATURE = 0.2
 REMEMBERED = 64
@@ -41,7 +46,8 @@ def submit(state: Session, event: ActionDecided, at: Moment) -> list[Event]:
     if event.task is None or kind is None:
         return []
     question = question_of(event.question, event.text)
-    submitted = DelegationSubmitted(task=event.task, kind=kind, question=question)
+    chosen = kind_of(question) if kind == "router" else kind
+    submitted = DelegationSubmitted(task=event.task, kind=chosen, question=question)
     if sum(one.is_pending for one in of(state).delegated) < MOST_PENDING:
         return [submitted]
     told = f"{MOST_PENDING} questions wait already"
@@ -56,17 +62,23 @@ def ask(state: Session, event: DelegationSubmitted, operation: Operation) -> lis
         Answer(
             operation=operation,
             fence=state.fence,
-            conversation=delegating(delegated, options(state)),
-            instructions=DELEGATE,
+            conversation=delegating(_shown(delegated), options(state)),
+            instructions=DELEGATE if delegated.kind == "chat" else "",
             voice="",
             max_output_tokens=options(state).delegation_tokens,
             temperature=TEMPERATURE,
             modalities=("text",),
             speed=None,
             verbatim=True,
-            endpoint=ENDPOINT,
+            endpoint=ENDPOINTS[delegated.kind],
         )
     ]
+
+
+def _shown(delegated: Delegated) -> Delegated:
+    """With the frames that such a model is shown: to change one, the last."""
+    frames = {"chat": delegated.frames, "edit": delegated.frames[-1:]}.get(delegated.kind, ())
+    return replace(delegated, frames=frames)
 
 
 def poll(state: Session, event: TickBegan, at: Moment) -> list[Event]:
@@ -89,6 +101,14 @@ def ready(delegated: Delegated) -> list[Event]:
     if not digest:
         return [DelegationFailed(task=delegated.task, code="empty_answer", message="the model wrote nothing")]
     return [DelegationReady(task=delegated.task, digest=digest)]
+
+
+def pictured(delegated: Delegated, image: bytes, at: Moment) -> list[Event | Draft]:
+    """It has been answered by a picture."""
+    media_type: Literal["image/jpeg", "image/png"]
+    media_type = "image/png" if image.startswith(PNG) else "image/jpeg"
+    digest = f"A picture was made: {delegated.question}"
+    return [Draft(DelegationReady(task=delegated.task, digest=digest, media_type=media_type), at, image)]
 
 
 def failed(delegated: Sequence[Delegated], code: str, message: str) -> list[Event]:
@@ -114,9 +134,10 @@ def fold(state: Session, event: Event, at: Moment) -> Session:
             new = Delegated(task, kind, question, Operation(state.seq), at.mono_ns, frames)
             kept = (*watch.delegated, new)[-REMEMBERED:]
             return replace(state, own=replace(watch, delegated=kept, delegations=task))
-        case DelegationReady(task=task, digest=digest):
+        case DelegationReady(task=task, digest=digest, media_type=media_type):
             asked = _as_exchange(watch, task, digest, watch.frames * options(state).frame_ms)
-            moved = _changed(watch, (task,), digest=digest, frames=(), text="")
+            image = state.seq if media_type else None
+            moved = _changed(watch, (task,), digest=digest, image=image, frames=(), text="")
             return replace(state, own=replace(moved, asked=(*watch.asked, *asked)[-MOST_ASKED:]))
         case DelegationFailed(task=task, code=code):
             return replace(state, own=_changed(watch, (task,), error=code, frames=(), text=""))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from antiphon.actors.session.commands import RecordFailure, RecordFinish, RecordSpeech, StageWord
+from antiphon.actors.session.mode import Happened
 from antiphon.actors.session.state import Session
 from antiphon.events.ids import Operation
 from antiphon.events.units import Moment
@@ -29,10 +30,12 @@ def _work(watch: Watch, operation: Operation) -> Work | None:
     return next((one for one in watch.delegated if one.operation == operation and one.is_pending), None)
 
 
-def record_speech(state: Session, command: RecordSpeech, at: Moment) -> list[Event]:
+def record_speech(state: Session, command: RecordSpeech, at: Moment) -> Happened:
     work = _work(of(state), command.operation)
     if work is None or command.index < work.next_index:
         return []
+    if command.image and isinstance(work, Delegated):
+        return delegating.pictured(work, command.image, at)
     wrote = ModelWrote(operation=command.operation, index=command.index, text=command.text)
     return [wrote] if command.text else []
 

@@ -97,8 +97,8 @@ class Summing(Struct, frozen=True, gc=False):
 
 
 class Delegated(Struct, frozen=True, gc=False):
-    """A question that another model has. `digest` is its answer, `error` why there is none. `polls` are the
-    ticks since."""
+    """A question that another model has. `digest` is its answer, with the picture that the event at `image`
+    holds, `error` why there is none. `polls` are the ticks since."""
 
     task: int
     kind: DelegationKind
@@ -109,6 +109,7 @@ class Delegated(Struct, frozen=True, gc=False):
     next_index: int = 0
     text: str = ""
     digest: str | None = None
+    image: Seq | None = None
     error: str | None = None
     polls: int = 0
     reported: bool = False

@@ -103,6 +103,8 @@ class Delivery:
     def _close(self, written: Written) -> None:
         if self._pronounce is not None and self._first_audio_ms is None and not written.calls:
             self._speak(NOTHING_TO_SAY)
+        if written.image:
+            self._say(Said(image=written.image))
         for call in written.calls:
             self._say(Called(call.call_id, call.name, call.arguments))
         for name, value in (

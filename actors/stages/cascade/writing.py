@@ -55,6 +55,8 @@ class Written(Struct, frozen=True, kw_only=True):
     cached_tokens: int = 0
     calls: tuple[Call, ...] = ()
     """Functions of the client's that are called behind the words."""
+    image: bytes = b""
+    """A picture that was made, where an endpoint for pictures was asked."""
 
 
 class WritingFailed(Exception):

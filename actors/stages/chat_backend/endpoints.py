@@ -24,7 +24,7 @@ KEY_VARIABLE = "ANTIPHON_LLM_API_KEY"
 COMPLETIONS = "/chat/completions"
 GENERATIONS = "/images/generations"
 
-Kind = Literal["chat", "image"]
+Kind = Literal["chat", "image", "edit"]
 Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 
@@ -37,7 +37,8 @@ class Patience(Struct, frozen=True):
 
 
 class Further(Struct, frozen=True, forbid_unknown_fields=True):
-    """A further endpoint, as settings name it. `kind` "image": it makes pictures, and does not chat."""
+    """A further endpoint, as settings name it. `kind` "image": it makes pictures, "edit": it changes them,
+    and does not chat."""
 
     url: str
     model: str = ""
@@ -70,7 +71,7 @@ def further(name: str, named: Further, environment: Mapping[str, str] = os.envir
     variable = f"ANTIPHON_{name.upper()}_API_KEY"
     key = read_key(variable, named.key_file, environment)
     what = f"the endpoint {name}"
-    url = checked_url(named.url, COMPLETIONS if named.kind == "chat" else GENERATIONS, what, variable)
+    url = checked_url(named.url, GENERATIONS if named.kind == "image" else COMPLETIONS, what, variable)
     return Endpoint(url, named.model, key, named.kind)
 
 

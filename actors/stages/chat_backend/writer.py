@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import httpx
 
 from antiphon.actors.stages.cascade.writing import Request, Stop, WritingFailed, Written
-from antiphon.actors.stages.chat_backend import endpoints
+from antiphon.actors.stages.chat_backend import drawing, endpoints
 from antiphon.actors.stages.chat_backend.chunks import Completion, NotAnAnswer
 from antiphon.actors.stages.chat_backend.endpoints import Endpoint, Patience
 from antiphon.actors.stages.chat_backend.messages import choice, message, tool
@@ -71,8 +71,10 @@ class ChatWriter:
     def write(self, request: Request, take: Callable[[str], bool], stop: Stop) -> Written:
         """Raises WritingFailed. `take` is called on the requests' loop and must not block."""
         endpoint = self.endpoint(request.endpoint)
-        attempt = lambda: self._once(endpoint, request, take)  # noqa: E731  # asked as often as it takes
-        written = self.run(attempt, stop)
+        chats = endpoint.kind == "chat"
+        written = self.run(
+            lambda: self._once(endpoint, request, take) if chats else self._draw(endpoint, request), stop
+        )
         return Written(why="stopped") if written is None else written
 
     def endpoint(self, name: str) -> Endpoint:
@@ -117,6 +119,25 @@ class ChatWriter:
             raise unreachable(error) from error
         except (NotAnAnswer, TooLong) as error:
             raise WritingFailed("llm_refused", f"the chat server sent no answer: {error}") from error
+
+    async def _draw(self, endpoint: Endpoint, request: Request) -> Written:
+        """A picture comes whole, and takes as long as a first word may and all further ones together."""
+        patience = self._patience
+        try:
+            async with asyncio.timeout(patience.connect_s + patience.first_word_s + patience.idle_s):
+                body = _body(endpoint, request) | {"stream": False}
+                del body["stream_options"]
+                if endpoint.kind == "image":
+                    body = drawing.generation(endpoint.model, request.messages)
+                response = await self.client(endpoint).post(endpoint.url, json=body, headers=endpoint.headers)
+                refuse_errors(response)
+                return Written(image=drawing.made(response.content))
+        except TimeoutError as error:
+            raise WritingFailed("llm_timeout", "no picture came in time", retryable=True) from error
+        except httpx.HTTPError as error:
+            raise unreachable(error) from error
+        except NotAnAnswer as error:
+            raise WritingFailed("llm_refused", f"the server made no picture: {error}") from error
 
     async def _follow(
         self, response: httpx.Response, take: Callable[[str], bool], until: asyncio.Timeout

@@ -451,3 +451,29 @@ def test_a_tick_says_how_long_it_took() -> None:
     watcher.says("</silence>", watcher.present.operation)
     assert only(ActionDecided, watcher.events)
     assert watcher.answer_["latency_ms"] == 250.0
+
+
+@pytest.mark.parametrize(("question", "kind"), [
+    ("how many?", "chat"), ("Draw a cat", "image"), ("Turn this scene into a cartoon", "edit"),
+    ("In what style is it?", "chat"), ("withdraw it", "chat"), ("把画面变成卡通风格", "edit"), ("画一只猫", "image"),
+])  # fmt: skip
+def test_a_router_goes_by_the_words(question: str, kind: str) -> None:
+    watcher = Watcher(WatchOptions(delegation="router"))
+    watcher.show("A")
+    watcher.says(f"</response> wait </delegation> {question}", watcher.present.operation)
+    (submitted,) = only(DelegationSubmitted, watcher.events)
+    assert submitted.kind == kind
+    (asked,) = watcher.asked
+    assert asked.endpoint == {"chat": "delegation"}.get(kind, f"delegation_{kind}")
+    assert len(asked.conversation[0].pieces) == {"chat": 3, "edit": 3, "image": 1}[kind]
+
+
+def test_a_picture_is_an_answer_and_nothing_comes_behind_it() -> None:
+    watcher = Watcher(WatchOptions(delegation="image"))
+    watcher.sees(DELEGATE, "A")
+    (operation,) = delegated(watcher)
+    word = {"operation": operation, "epoch": 0, "last": False}
+    happened = watcher.do(c.RecordSpeech(text="", pcm=b"", image=b"\x89PNG and so on", index=0, **word))
+    assert only(DelegationReady, happened)[0].media_type == "image/png"
+    assert not watcher.do(c.RecordFinish(why="done", index=1, **{**word, "last": True}))
+    assert watcher.sees("</silence>")["delegation"]["media"] == "", "the edge puts it in"

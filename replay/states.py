@@ -1,0 +1,55 @@
+"""The state of a session at any of its events: what the core knew at that moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from antiphon.actors.session.evolve import refold
+from antiphon.actors.session.state import Session
+from antiphon.events.codec import refuse_unknown_critical
+from antiphon.events.envelope import Stored
+from antiphon.events.ids import SessionId
+
+
+class StateAt(Struct, frozen=True):
+    """`last` is the event after which it is; `began_ns` the monotonic moment of the session's first."""
+
+    state: Session
+    last: Stored
+    began_ns: int
+
+
+def state_at(session: SessionId, events: Iterable[Stored], seq: int | None) -> StateAt | None:
+    """After the event `seq`, or after the last; None where there is no such event. Raises UnknownCritical."""
+    state, last, began_ns = Session(session), None, 0
+    for stored in events:
+        if seq is not None and stored.seq > seq:
+            break
+        refuse_unknown_critical(stored)
+        began_ns = began_ns or stored.at.mono_ns
+        state, last = refold(state, stored), stored
+    if last is None or (seq is not None and last.seq < seq):
+        return None
+    return StateAt(state, last, began_ns)
+
+
+def unusual(value: Any) -> Any:
+    """Structs as dicts of what is not as it usually is, and so on in what they hold."""
+    if isinstance(value, Struct):
+        members = {}
+        for field in msgspec.structs.fields(value):
+            found = getattr(value, field.name)
+            if field.required or found != field.default:
+                members[field.name] = unusual(found)
+        return members
+    if isinstance(value, dict):
+        return {str(key): unusual(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [unusual(one) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted(unusual(one) for one in value)
+    return value.hex() if isinstance(value, bytes) else value
