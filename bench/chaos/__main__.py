@@ -96,7 +96,7 @@ def main(
     show(figures)
     found, ended = run.found, run.ended
     write_json(json_path, machine=on, seed=seed, figures=figures, times=run.times, found=found, ended=ended)
-    for told in (*run.ended, run.found.first):
+    for told in (*run.ended, *run.orphans, run.found.first):
         click.echo(told, err=True)
     if any(figure.met is False for figure in figures):
         sys.exit(1)
@@ -113,7 +113,8 @@ class Run:
         self.found = Found()
         self.ended: list[str] = []
         """How sessions ended that ended before their time."""
-        self.kills = self.orphans = self.starts = self.exit_code = 0
+        self.kills = self.starts = self.exit_code = 0
+        self.orphans: list[str] = []
 
     def go(self, folder: Path) -> None:
         with small_disk(folder / "data", DISK_BYTES) as disk:
@@ -238,7 +239,7 @@ def summary(run: Run, *, targets: bool) -> list[Figure]:
         ("client events taken in twice", found.asked_twice, found.asked),
         ("logs that are not what was sent", found.unsound, run.count),
         ("sessions that ended before their time", len(run.ended), run.count),
-        ("processes left over", run.orphans, count),
+        ("processes left over", len(run.orphans), count),
         ("exit code of a server that is told to stop", run.exit_code, 1),
     )
     figures = [Figure(name, float(value), "", 0.0, n) for name, value, n in none]
