@@ -60,14 +60,10 @@ class BetaProjection(realtime.RealtimeProjection):
     """Implements Projection. Views are those of projections/realtime."""
 
     version = VERSION
+    meanings = MEANINGS
 
     @staticmethod
     def step(view: View, stored: Stored) -> tuple[View, list[today.Frame]]:
         view, shown = step(view, stored)
         renamed = [one for one in map(former, shown) if one is not None]
         return view, [replace(one, event_id=event_id(stored, k)) for k, one in enumerate(renamed)]
-
-    @staticmethod
-    def meaning(frame: today.Frame, stored: Stored) -> bytes:
-        says = MEANINGS.get(type(frame))
-        return b"" if says is None else says(frame, stored)

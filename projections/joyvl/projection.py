@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec.structs import replace
-
 from antiphon.events.envelope import Stored
+from antiphon.projections.common import DialectProjection
 
 from . import frames as f
 from .step import View, step
@@ -13,26 +11,14 @@ from .step import View, step
 VERSION = 1
 
 
-class JoyvlProjection:
+class JoyvlProjection(DialectProjection):
     """Implements Projection."""
 
     version = VERSION
-    encode = staticmethod(msgspec.json.Encoder().encode)
+    view = View
+    step = staticmethod(step)
 
-    @staticmethod
-    def begin(attachment: int) -> View:
-        return View(attachment=attachment)
-
-    @staticmethod
-    def adopt(view: View, attachment: int) -> View:
-        return replace(view, attachment=attachment)
-
-    @staticmethod
-    def step(view: View, stored: Stored) -> tuple[View, list[f.Frame]]:
-        return step(view, stored)
-
-    @staticmethod
-    def meaning(frame: f.Frame, stored: Stored) -> bytes:
+    def meaning(self, frame: f.Frame, stored: Stored) -> bytes:
         if isinstance(frame, f.Failed):
             return frame.error.code.encode()
         return frame.choices[0].message.content.encode()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
 
 from antiphon.events.envelope import Stored
+from antiphon.projections.common import DialectProjection, Meaning, audio
 from antiphon.projections.duplex import projection as duplex
-from antiphon.projections.duplex.projection import DuplexProjection, Meaning, audio
 
 from . import frames as f
 from .step import step
@@ -53,16 +52,10 @@ MEANINGS: Mapping[type[f.AnyFrame], Meaning] = {
 }
 
 
-class NativeProjection(DuplexProjection):
+class NativeProjection(DialectProjection):
     """Implements Projection."""
 
     version = VERSION
-    meanings: ClassVar[Mapping[type[Any], Meaning]] = MEANINGS
-
-    @staticmethod
-    def begin(attachment: int) -> View:
-        return View(attachment=attachment)
-
-    @staticmethod
-    def step(view: View, stored: Stored) -> tuple[View, list[f.AnyFrame]]:  # type: ignore[override]  # of its own views
-        return step(view, stored)
+    view = View
+    meanings = MEANINGS
+    step = staticmethod(step)

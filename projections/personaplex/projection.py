@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from msgspec.structs import replace
+from collections.abc import Mapping
 
 from antiphon.events.envelope import Stored
+from antiphon.projections.common import DialectProjection, Meaning, audio
 
 from . import frames as f
 from .step import step
@@ -16,31 +15,17 @@ from .wires import tagged, untagged
 VERSION = 1
 
 
-class _Continuous:
-    """Implements Projection, but for `encode`."""
+MEANINGS: Mapping[type[f.Frame], Meaning] = {
+    f.Audio: audio,
+    f.Text: lambda frame, stored: frame.text.encode(),
+    f.Error: lambda frame, stored: frame.code.encode(),
+}
 
+
+class _Continuous(DialectProjection):
     version = VERSION
-    encode: Callable[[f.Frame], bytes]
-
-    @staticmethod
-    def begin(attachment: int) -> View:
-        return View(attachment)
-
-    @staticmethod
-    def adopt(view: View, attachment: int) -> View:
-        return replace(view, attachment=attachment)
-
-    @staticmethod
-    def meaning(frame: f.Frame, stored: Stored) -> bytes:
-        match frame:
-            case f.Audio():
-                return b"" if stored.blob is None else stored.blob.crc32c.to_bytes(4, "little")
-            case f.Text(text=text):
-                return text.encode()
-            case f.Error(code=code):
-                return code.encode()
-            case _:
-                return b""
+    view = View
+    meanings = MEANINGS
 
 
 class PersonaPlexProjection(_Continuous):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import msgspec
-from msgspec.structs import replace
+from collections.abc import Mapping
 
 from antiphon.events.envelope import Stored
+from antiphon.projections.common import DialectProjection, Meaning
 
 from . import frames as f
-from .step import Frames, View, event_id, step
+from .step import View, event_id, step
 
 VERSION = 2
 
@@ -39,7 +36,7 @@ def _call(frame: f.ArgumentsDone, stored: Stored) -> bytes:
     return f"{frame.name}({frame.arguments})".encode()
 
 
-MEANINGS: dict[type[f.Frame], Callable[[Any, Stored], bytes]] = {
+MEANINGS: Mapping[type[f.Frame], Meaning] = {
     f.AudioDelta: _audio,
     f.TranscriptDelta: _delta,
     f.TextDelta: _delta,
@@ -49,25 +46,10 @@ MEANINGS: dict[type[f.Frame], Callable[[Any, Stored], bytes]] = {
 }
 
 
-class RealtimeProjection:
+class RealtimeProjection(DialectProjection):
     """Implements Projection."""
 
     version = VERSION
-    encode = staticmethod(msgspec.json.Encoder().encode)
-
-    @staticmethod
-    def begin(attachment: int) -> View:
-        return View(attachment=attachment)
-
-    @staticmethod
-    def adopt(view: View, attachment: int) -> View:
-        return replace(view, attachment=attachment)
-
-    @staticmethod
-    def step(view: View, stored: Stored) -> tuple[View, Frames]:
-        return step(view, stored)
-
-    @staticmethod
-    def meaning(frame: f.Frame, stored: Stored) -> bytes:
-        says = MEANINGS.get(type(frame))
-        return b"" if says is None else says(frame, stored)
+    view = View
+    meanings = MEANINGS
+    step = staticmethod(step)

@@ -25,7 +25,8 @@ def rows(text: str) -> list[list[str]]:
 
 
 def pinned() -> dict[str, str]:
-    python = [*environments.AGENTS, *environments.PIPECAT, *environments.LIVEKIT, environments.VLLM_OMNI]
+    python = [*environments.AGENTS, *environments.PIPECAT, *environments.LIVEKIT]
+    python += [environments.VLLM_OMNI, environments.MOSHI]
     releases = dict(re.sub(r"\[.*?\]", "", one).split("==") for one in python)
     node = {name: release for name, release in environments.NODE.items() if name not in ("ws", "zod")}
     return releases | node

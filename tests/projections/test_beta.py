@@ -39,7 +39,7 @@ ANSWER_ENDS = [
 ]
 
 
-def shown(talk: Talk, projection: Any = BetaProjection) -> list[dict[str, Any]]:
+def shown(talk: Talk, projection: Any = BetaProjection()) -> list[dict[str, Any]]:
     """Every frame so far, as it goes over the wire."""
     view, frames = projection.begin(1), []
     for stored in talk.stored:
@@ -114,7 +114,7 @@ def test_any_conversation_is_told_by_the_beta_s_names_only(kind: Kind, acts: Con
     talk = Talk(**kind)
     for act, n in acts:
         act(talk, n)
-    today, frames = shown(talk, RealtimeProjection), shown(talk)
+    today, frames = shown(talk, RealtimeProjection()), shown(talk)
     assert not [frame["type"] for frame in frames if frame["type"].startswith(TODAY)]
     assert len(frames) == sum(frame["type"] != "conversation.item.done" for frame in today)
     numbers = [int(frame["event_id"].removeprefix("event_")) for frame in frames]
@@ -134,7 +134,7 @@ def test_it_says_the_same_as_the_plain_dialect() -> None:
     talk.say("Good day.", 400)
     talk.finish()
     digests = []
-    for projection in (RealtimeProjection, BetaProjection):
+    for projection in (RealtimeProjection(), BetaProjection()):
         digest, view = Digest(), projection.begin(1)
         for stored in talk.stored:
             view, frames = projection.step(view, stored)

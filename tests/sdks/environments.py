@@ -28,6 +28,9 @@ LIVEKIT = ("livekit-plugins-openai==1.8.9",)
 # Of vllm-omni only the folder `clients` is wanted, so only what that imports is installed.
 VLLM_OMNI = "vllm-omni==0.30.0"
 VLLM_OMNI_NEEDS = ("pybase64==1.5.1", "websockets==17.4")
+# Of moshi only the client is wanted, and that without what the package's initialiser imports: torch.
+MOSHI = "moshi==0.2.13"
+MOSHI_CLIENT = ("aiohttp==3.11.18", "numpy==2.2.6", "sphn==0.2.1")
 NODE = {
     "openai": "7.59.0",
     "@openai/agents-realtime": "0.20.0",
@@ -51,16 +54,26 @@ def python(*requirements: str) -> Path:
 
 def clients_of_vllm_omni() -> Path:
     """A folder from which `vllm_omni.clients` can be imported, past the package's own initialiser."""
+    return _a_part_of(VLLM_OMNI, "vllm_omni/clients/")
+
+
+def client_of_moshi() -> Path:
+    """A folder from which `moshi.client` can be run, past the package's own initialiser."""
+    return _a_part_of(MOSHI, "moshi/client")
+
+
+def _a_part_of(package: str, beginning: str) -> Path:
+    """A folder with the files of a package whose names begin so."""
 
     def unpack(folder: Path) -> None:
         folder.mkdir(parents=True)
-        _run(sys.executable, "-m", "pip", "download", *_QUIET, "--no-deps", "-d", str(folder), VLLM_OMNI)
+        _run(sys.executable, "-m", "pip", "download", *_QUIET, "--no-deps", "-d", str(folder), package)
         [wheel] = folder.glob("*.whl")
         with zipfile.ZipFile(wheel) as files:
-            files.extractall(folder, [n for n in files.namelist() if n.startswith("vllm_omni/clients/")])
+            files.extractall(folder, [n for n in files.namelist() if n.startswith(beginning)])
         wheel.unlink()
 
-    return _made("vllm-omni", [VLLM_OMNI], unpack)
+    return _made(package.partition("==")[0], [package, beginning], unpack)
 
 
 def node(drivers: Path) -> Path:

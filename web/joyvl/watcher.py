@@ -37,6 +37,8 @@ DIALECT = "joyvl"
 MOST_WAITING = 1
 """Requests that wait behind the one under way."""
 
+PROJECTION = JoyvlProjection()
+
 
 class Busy(Exception):
     """Too many requests wait for this watcher already."""
@@ -49,9 +51,8 @@ class Watcher:
         self._store = store
         self.hosted: Hosted | None = None
         self.over = False
-        self._projection = JoyvlProjection()
-        self._view = self._projection.begin(1)
-        self._sent = Sent(self._projection.version)
+        self._view = PROJECTION.begin(1)
+        self._sent = Sent(PROJECTION.version)
         self._turn = asyncio.Lock()
         self._queued = 0
         self._answer: asyncio.Future[f.Frame | None] | None = None
@@ -99,10 +100,10 @@ class Watcher:
     def publish(self, batch: Sequence[Published]) -> None:
         for published in batch:
             stored = published.stored
-            self._view, frames = self._projection.step(self._view, stored)
+            self._view, frames = PROJECTION.step(self._view, stored)
             for k, frame in enumerate(frames):
-                encoded = self._projection.encode(frame)
-                meaning = self._projection.meaning(frame, stored)
+                encoded = PROJECTION.encode(frame)
+                meaning = PROJECTION.meaning(frame, stored)
                 self._sent.took(Letter(encoded, frame_number(stored.seq, k), encoded, meaning))
                 self._tell(self._with_pictures(frame))
             if isinstance(stored.event, PersonaSet):
@@ -176,4 +177,4 @@ STATUS: dict[str, int] = {
 
 
 def as_bytes(frame: Any) -> bytes:
-    return JoyvlProjection.encode(frame)
+    return PROJECTION.encode(frame)
