@@ -1,13 +1,14 @@
 """Anything happens to a server under clients that talk; each is told everything, once and in order.
 
-    python -m bench.chaos              300 kills under 40 sessions, two serving processes: half an hour
+    python -m bench.chaos              300 kills under 40 sessions, two serving processes: an hour
     python -m bench.chaos --short      each trouble once, under 8 sessions: a minute or two
     python -m bench.chaos --seed 7     the same troubles in the same order as with that seed before
 
 Clients talk to the echo with the project's own library, which comes back by itself every 100 ms. Troubles
 (troubles.py) come at random moments, one after the other and now and then two at once; a server that ends is
-started again as a service manager would (service.py). At the end every client closes its session, and what
-its sockets brought and what it had asked is compared with the log (checking.py).
+started again as a service manager would (service.py). After ten minutes or more, and at the end, every
+client closes its session; what its sockets brought and what it had asked is compared with the log
+(checking.py), and others begin.
 
 Exit code 1: something was lost, came twice, in another order or wrong; a session ended before its time; a
 process was left over; or (never with --short) it took too long to speak again.
@@ -32,20 +33,24 @@ from msgspec import Struct, field
 from rich.console import Console
 from rich.table import Table
 
+from antiphon.events.ids import SessionId
+from antiphon.events.store import Scope
 from bench.campaigns.stores import handle
 from bench.figures import Figure, quantile, show, write_json
 from bench.machine import machine
 
 from .caller import Caller
 from .checking import Found, check
-from .disk import small_disk
+from .disk import SmallDisk, small_disk
 from .service import Service
 from .troubles import TROUBLES, Field, Trouble
 
 WORKERS = 2
 DISK_BYTES = 12_000_000_000
-START_S, SETTLE_S = 60.0, 60.0
+START_S, SETTLE_S = 60.0, 120.0
 PAUSE_S = (0.0, 2.0)
+SESSION_S = 600.0
+"""How long sessions last, and until the round of troubles is over."""
 LATER_S = 0.8
 """How much later its consequences may begin: a server without a launcher says goodbye first."""
 TOGETHER = 0.2
@@ -91,7 +96,7 @@ def main(
     show(figures)
     found, ended = run.found, run.ended
     write_json(json_path, machine=on, seed=seed, figures=figures, times=run.times, found=found, ended=ended)
-    for told in (*run.ended, run.found.first):
+    for told in (*run.ended, *run.orphans, run.found.first):
         click.echo(told, err=True)
     if any(figure.met is False for figure in figures):
         sys.exit(1)
@@ -101,12 +106,15 @@ class Run:
     """One run. `kills` 0: each trouble once."""
 
     def __init__(self, chosen: list[Trouble], kills: int, sessions: int, rng: random.Random) -> None:
-        self._chosen, self._kills, self._sessions, self._rng = chosen, kills, sessions, rng
+        self._chosen, self._wanted, self._sessions, self._rng = chosen, kills, sessions, rng
+        self.count = 0
+        """Sessions that were looked at."""
         self.times = {one.name: Times(one.name) for one in chosen}
         self.found = Found()
         self.ended: list[str] = []
         """How sessions ended that ended before their time."""
-        self.orphans = self.starts = self.exit_code = 0
+        self.kills = self.starts = self.exit_code = 0
+        self.orphans: list[str] = []
 
     def go(self, folder: Path) -> None:
         with small_disk(folder / "data", DISK_BYTES) as disk:
@@ -115,26 +123,39 @@ class Run:
             arguments = ["--stage", "echo", "--workers", str(WORKERS), "--min-free", "none"]
             service = Service(folder / "data", folder / "serve.log", *arguments)
             try:
-                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                    callers = runner.run(self._live(service, disk))
+                while not self.wrong and (not self.count or self.kills < self._wanted):
+                    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                        callers = runner.run(self._live(service, disk))
+                    self._look(folder / "data", callers)
             finally:
                 self.exit_code = service.stop()
                 self.orphans, self.starts = service.orphans, service.starts
-            with handle(folder / "data") as log:
-                for n, caller in enumerate(callers, 1):
-                    self.found.add(check(log, caller))
-                    click.echo(f"{n} of {len(callers)} sessions looked at", err=True)
-            if self.found.wrong or self.ended:
+            if self.wrong:
                 kept = Path(tempfile.mkdtemp(prefix="antiphon-chaos-kept-"))
                 shutil.copytree(folder, kept, dirs_exist_ok=True)
                 click.echo(f"kept: {kept}", err=True)
 
-    async def _live(self, service: Service, disk: object) -> list[Caller]:
+    @property
+    def wrong(self) -> bool:
+        return bool(self.found.wrong or self.ended)
+
+    def _look(self, data: Path, callers: Sequence[Caller]) -> None:
+        """At what sessions have left; what is as it should be is erased, so that there is room for others."""
+        click.echo(f"looking at {len(callers)} sessions", err=True)
+        with handle(data) as log:
+            for caller in callers:
+                found = check(log, caller)
+                self.found.add(found)
+                if not found.wrong:
+                    log.erase(SessionId(caller.session), Scope.ALL)
+        self.count += len(callers)
+
+    async def _live(self, service: Service, disk: SmallDisk | None) -> list[Caller]:
         await _ready(service)
         callers = [Caller(service.url, random.Random(self._rng.random())) for _ in range(self._sessions)]
         for caller in callers:
             await caller.begin()
-        field = Field(service, callers, disk, self._rng)  # type: ignore[arg-type]
+        field = Field(service, callers, disk, self._rng)
         try:
             await self._trouble(field)
             await _settled(callers)
@@ -144,22 +165,23 @@ class Run:
         return callers
 
     async def _trouble(self, field: Field) -> None:
-        kills = 0
+        """Until there were kills enough, or the sessions have lasted long enough."""
+        until = time.monotonic() + SESSION_S
         while True:
             for trouble in self._rng.sample(self._chosen, len(self._chosen)):
                 began = time.monotonic()
                 await trouble.happen(field)
-                kills += trouble.kills
+                self.kills += trouble.kills
                 self.times[trouble.name].times += 1
-                if self._kills and self._rng.random() < TOGETHER:
-                    click.echo(f"{kills:4} {trouble.name}, and at the same time:", err=True)
+                if self._wanted and self._rng.random() < TOGETHER:
+                    click.echo(f"{self.kills:4} {trouble.name}, and at the same time:", err=True)
                     await asyncio.sleep(self._rng.uniform(0, 0.3))
                     continue
                 await _settled(field.callers)
                 self._note(trouble, field, began)
-                click.echo(f"{kills:4} {trouble.name}, {time.monotonic() - began:.2f} s", err=True)
+                click.echo(f"{self.kills:4} {trouble.name}, {time.monotonic() - began:.2f} s", err=True)
                 await asyncio.sleep(self._rng.uniform(*PAUSE_S))
-            if kills >= self._kills:
+            if self.kills >= self._wanted or time.monotonic() > until:
                 return
 
     def _note(self, trouble: Trouble, field: Field, began: float) -> None:
@@ -215,11 +237,13 @@ def summary(run: Run, *, targets: bool) -> list[Figure]:
         ("frames other than the log holds", found.falsified, found.frames),
         ("client events lost", found.asked_lost, found.asked),
         ("client events taken in twice", found.asked_twice, found.asked),
-        ("logs that are not what was sent", found.unsound, run._sessions),
-        ("sessions that ended before their time", len(run.ended), run._sessions),
-        ("processes left over", run.orphans, count),
+        ("logs that are not what was sent", found.unsound, run.count),
+        ("sessions that ended before their time", len(run.ended), run.count),
+        ("processes left over", len(run.orphans), count),
+        ("exit code of a server that is told to stop", run.exit_code, 1),
     )
     figures = [Figure(name, float(value), "", 0.0, n) for name, value, n in none]
+    figures.append(Figure("times the server was started", float(run.starts), ""))
     for one in run.times.values():
         limit = TARGETS.get(one.name) if targets else None
         if one.again and one.name in TARGETS:

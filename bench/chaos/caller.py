@@ -177,7 +177,7 @@ class Caller:
         """End the session as a client should, and read to its end. Raises DuplexClientError."""
         self._over.set()
         await self._tasks[0]
-        await self.client.close(timeout_s=60.0)
+        await self.client.close(timeout_s=300.0)
         await asyncio.gather(*self._tasks)
 
     async def _talk(self) -> None:

@@ -17,7 +17,7 @@ from bench.processes import tree
 from bench.server import free_port
 
 RESTART_S = 0.1
-GONE_S = 3.0
+GONE_S = 10.0
 """How long what a dead launcher left behind may take to end by itself. systemd would kill it at once."""
 _MARK = "ANTIPHON_CHAOS"
 
@@ -31,8 +31,8 @@ class Service:
         self.base = f"http://127.0.0.1:{self.port}"
         self.url = f"ws://127.0.0.1:{self.port}"
         self.starts = 0
-        self.orphans = 0
-        """Processes that outlived their launcher by GONE_S."""
+        self.orphans: list[str] = []
+        """Processes that outlived their launcher by GONE_S: their state and what they run."""
         self._mark = f"{_MARK}={secrets.token_hex(8)}"
         self._command = self.command(data, arguments)
         self._said = said.open("ab")
@@ -113,8 +113,8 @@ class Service:
         deadline = time.monotonic() + GONE_S
         while (left := self.marked()) and time.monotonic() < deadline:
             time.sleep(0.02)
-        self.orphans += len(left)
         for pid in left:
+            self.orphans.append(_described(pid))
             kill(pid)
         while self.marked() and time.monotonic() < deadline + GONE_S:
             time.sleep(0.02)
@@ -131,6 +131,12 @@ def _children(pid: int) -> list[int]:
     for thread in os.listdir(f"/proc/{pid}/task"):
         found += [int(child) for child in _read(pid, f"task/{thread}/children").split()]
     return found
+
+
+def _described(pid: int) -> str:
+    state = _read(pid, "stat").rpartition(b")")[2].split()[:1]
+    told = b" ".join([*state, _read(pid, "cmdline").replace(b"\0", b" "), _output_of(pid).encode()])
+    return f"process {pid} is left: {told.decode('utf-8', 'replace')}"
 
 
 def _output_of(pid: int) -> str:
