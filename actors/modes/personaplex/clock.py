@@ -13,15 +13,18 @@ from msgspec.structs import replace
 
 from antiphon.actors.session.state import Session
 from antiphon.events.units import Moment, Samples
-from antiphon.events.vocabulary import Event, StageOpened, UnitSubmitted, WriterOpened
+from antiphon.events.vocabulary import Event, SessionClosed, StageOpened, UnitSubmitted, WriterOpened
 
 from .call import is_ready, of
+from .ending import is_answered
 
 
 def due_ns(state: Session) -> int | None:
     """When silence is due; None while the stage is busy, or where input does not come in units."""
     call, units = of(state), state.units
-    if not state.unit or not is_ready(state) or call.finished:
+    if call.finished:
+        return state.mono_ns if is_answered(state) else None
+    if not state.unit or not is_ready(state):
         return None
     if units.flight is not None or units.broken or state.proposals:
         return None
@@ -32,6 +35,8 @@ def give_silence(state: Session, at: Moment) -> list[Event]:
     due = due_ns(state)
     if due is None or at.mono_ns < due:
         return []
+    if of(state).finished:  # nothing that was said with the last unit has ended the answer
+        return [SessionClosed(reason="client")]
     here = Samples(max(state.units.given, state.units.floor))
     silence = Samples(state.unit)
     return [

@@ -49,14 +49,12 @@ def finish(state: Session, command: Finish, at: Moment) -> list[Event]:
 
 def go_on(state: Session, event: InputFinished | UnitCompleted, at: Moment) -> list[Event]:
     """The next step of a client's end: the last unit, or the end itself. Whole units the core gives."""
-    if not of(state).finished or state.phase != "open" or state.units.flight is not None:
+    if is_answered(state):
+        return [] if state.turns.active is not None else [SessionClosed(reason="client")]
+    left = _left(state)
+    if not of(state).finished or state.phase != "open" or state.units.flight or not 0 < left < state.unit:
         return []
     start = max(state.units.given, state.units.floor)
-    left = state.buffer.appended - start if state.unit else 0
-    if not left:
-        return [SessionClosed(reason="client")]
-    if left >= state.unit:
-        return []
     return [
         UnitSubmitted(
             work="unit",
@@ -69,11 +67,25 @@ def go_on(state: Session, event: InputFinished | UnitCompleted, at: Moment) -> l
     ]
 
 
+def is_answered(state: Session) -> bool:
+    """The client sends no more, and the model has heard all of it, or would not take it. An answer may still
+    be under way: what ends it is said first, and the clock gives up waiting for that (clock.py)."""
+    heard = state.units.flight is None and (state.units.broken or not _left(state))
+    return of(state).finished and state.phase == "open" and heard
+
+
+def _left(state: Session) -> int:
+    """Samples that the model has not been given."""
+    return state.buffer.appended - max(state.units.given, state.units.floor) if state.unit else 0
+
+
 def go_without(state: Session, event: UnitRefused | ResponseEnded, at: Moment) -> list[Event]:
-    """A unit was not taken, and the client will not say more to be given in its place. The answer, if there
-    is one, has its own end first."""
-    over = of(state).finished and state.units.broken and state.turns.active is None
-    return [SessionClosed(reason="client")] if over and state.phase == "open" else []
+    """A unit was not taken, and the client will not say more to be given in its place; or the last answer
+    has ended."""
+    if isinstance(event, ResponseEnded) and event.session_over:
+        return []
+    over = is_answered(state) and state.turns.active is None
+    return [SessionClosed(reason="client")] if over else []
 
 
 def fold(state: Session, event: Event, at: Moment) -> Session:

@@ -87,6 +87,8 @@ ORDERLY: Conversation = [
     cut=st.integers(0, 10_000),
 )
 @example(acts=ORDERLY, cut=43)
+@example(acts=[(send, 4), (say_on, 0), (stop, 7), (end_unit, 0)], cut=0)
+@example(acts=[(send, 1), (wait_long, 0), (stop, 7)], cut=0)
 def test_any_moshi_call_cut_anywhere_and_refolded_is_the_same_call(acts: Conversation, cut: int) -> None:
     call = MoshiCall(terms=TERMS, token=b"token")
     for act, n in acts:

@@ -147,8 +147,8 @@ def test_who_finishes_gets_the_last_unit_answered_filled_up_with_silence() -> No
     assert names(call.do(Finish())) == ["InputFinished"]
     assert call.do(Finish()) == []
     call.answers()
-    closed = call.answers()
-    assert names(closed)[-1] == "SessionClosed"
+    call.answers()
+    assert names(call.wait(0))[-1] == "SessionClosed"
     shown = [(one.until_sample - one.from_sample, one.silence, one.final) for one in units(call.events)]
     assert shown == [(1920, 0, False), (580, 1340, True)]
     assert ms_of(call.events) == 2 * UNIT_MS
