@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from tests.serving import RunningServer, running
+from tests.web.moshi import AUDIO, METADATA, moshi
 from tests.web.phone import phone, question, silence
 from tests.web.wire import Wire, wire
 
@@ -164,6 +165,23 @@ async def half_duplex(server: RunningServer) -> None:
         await call.next("stopped")
 
 
+async def chat(server: RunningServer) -> None:
+    """Over the Moshi wire: Opus there and back, garbage, a lost connection, and the same session again."""
+    async with moshi(server, "?resumable=1&seed=7") as call:
+        await call.until(METADATA)
+        await call.say(5, every_s=0.08)
+        await call.send(AUDIO, b"garbage" * 20)
+        await call.say(3, every_s=0.08)
+        await call.until(AUDIO, 3)
+        place = call.metadata
+        call.socket.transport.abort()
+    back = f"?session_id={place['session_id']}&resume_token={place['resume_token']}"
+    async with moshi(server, back) as again:
+        await again.until(METADATA)
+        await again.say(3, every_s=0.08)
+        await again.until(AUDIO, 3)
+
+
 async def spoken(server: RunningServer) -> None:
     """A question that is heard, understood and answered by the embedded models."""
     command = [
@@ -195,6 +213,7 @@ CALLS: Mapping[str, tuple[str, Call]] = {
     "telephone": ("scripted", telephone),
     "resumed": ("scripted", resumed),
     "half_duplex": ("scripted", half_duplex),
+    "chat": ("echo", chat),
     "spoken": ("cascade", spoken),
 }
 """By name: the stage, and the call."""
