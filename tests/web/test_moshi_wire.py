@@ -343,6 +343,17 @@ async def test_observers_may_come_by_its_own_path_and_nobody_goes_on_in_another_
         await client.until(AUDIO)
 
 
+async def test_without_the_codec_the_refusal_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "sphn.py").write_text("raise ImportError")
+    with running(tmp_path / "data", env={"PYTHONPATH": str(tmp_path)}) as server:
+        async with moshi(server) as client:
+            assert await client.closed() == (1008, "opus_unavailable")
+        assert b"sphn" in client.got[0].payload
+        async with wire(server, path="/v1/audio/duplex") as raw:
+            await raw.send({"type": "open"})
+            await raw.next("ready")
+
+
 # --- keys -------------------------------------------------------------------------------------------------
 
 

@@ -61,7 +61,7 @@ class PacedOutbox(Outbox):
         self._held: deque[Letter | Farewell] = deque()
         self._more = asyncio.Event()
         self._cadence = Cadence()
-        self._writer = OpusWriter()
+        self._writer: OpusWriter | None = None
         self._begun = self._ends = False
 
     def put(self, letter: Letter) -> None:
@@ -140,8 +140,13 @@ class PacedOutbox(Outbox):
         self._held.popleft()
         pcm = first.payload[1:]
         self._cadence.left(loop.time(), len(pcm) / BYTES_PER_SAMPLE / SAMPLE_RATE, self._frames)
-        pages = await loop.run_in_executor(ENCODERS, self._writer.append, pcm)
+        pages = await loop.run_in_executor(ENCODERS, self._encode, pcm)
         self._pass_on(replace(first, payload=bytes((AUDIO,)) + pages))
+
+    def _encode(self, pcm: bytes) -> bytes:
+        """In a thread, one frame at a time. A stream begins with its first sound."""
+        self._writer = self._writer or OpusWriter()
+        return self._writer.append(pcm)
 
     def _pass_on(self, letter: Letter) -> None:
         self._begun = self._begun or letter.number >= 0
