@@ -5,19 +5,17 @@
     python -m bench.moshi --size echo --slots 16                no model: what the runtime costs by itself
 
 Bare: the stepper alone, Mimi included, burst (back to back) and paced (a tick every 80 ms; a step that ends
-after the next tick misses). Runtime: `antiphon serve --stage moshi`, one WebSocket client for each slot that
-sends a frame every 80 ms in real time and reads; a frame's way is read from the log: from the moment its
-sound is appended to the moment its answer is, less what it waited for the tick and what the step took.
+after the next tick misses). Runtime: `antiphon serve --stage moshi`, one client of `/v1/audio/duplex` for
+each slot that sends a frame every 80 ms in real time and reads; a frame's way is read from the log: from the
+moment its sound is appended to the moment its answer is, less what it waited for the tick and what the step
+took.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
-import json
 import multiprocessing
-import random
 import sys
 import tempfile
 import time
@@ -27,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 import numpy as np
 from msgspec import Struct
 from websockets.asyncio.client import connect
@@ -48,6 +45,7 @@ from bench.machine import machine
 from bench.server import Server
 
 BURST_STEPS = 100
+READY = '{"type":"ready"}'
 OVERHEAD_P50_MS, OVERHEAD_P99_MS, SPACING_MS = 1.0, 10.0, 20.0
 SETTLE_S = 2.0
 """Of each run, at its beginning, that is not counted: sessions open one after the other."""
@@ -182,11 +180,10 @@ async def _talk(server: Server, slots: int, seconds: float) -> Ran:
 
 async def _client(server: Server, ran: Ran, number: int, until: float) -> None:
     await asyncio.sleep(number * FRAME_MS / 1000 / max(ran.slots, 1))
-    url = f"{server.url}?duplex=1&autostart=0"
+    url = server.url.replace("/v1/realtime", "/v1/audio/duplex")
     async with connect(url, proxy=None, compression=None, max_size=None) as socket:
-        opening = {"type": "session.update", "session": {"extra_body": {"auto_response": True}}}
-        await socket.send(json.dumps(opening))
-        while json.loads(await socket.recv())["type"] != "session.updated":
+        await socket.send('{"type": "open"}')
+        while await socket.recv() != READY:
             pass
         reading = asyncio.create_task(_listen(socket, ran))
         await _speak(socket, ran, number, until)
@@ -197,8 +194,7 @@ async def _client(server: Server, ran: Ran, number: int, until: float) -> None:
 
 
 async def _speak(socket: Any, ran: Ran, number: int, until: float) -> None:
-    audio = base64.b64encode(random.Random(number).randbytes(FRAME_SAMPLES * 2)).decode()
-    frame = msgspec.json.encode({"type": "input_audio_buffer.append", "audio": audio}).decode()
+    frame = np.random.default_rng(number).normal(0, 0.1, FRAME_SAMPLES).astype("<f4").tobytes()
     due = time.monotonic()
     while due < until:
         await asyncio.sleep(max(0.0, due - time.monotonic()))
@@ -211,8 +207,8 @@ async def _listen(socket: Any, ran: Ran) -> None:
     came: list[float] = []
     began = time.monotonic()
     try:
-        async for text in socket:
-            if '"response.output_audio.delta"' in text[:200] or '"response.audio.delta"' in text[:200]:
+        async for message in socket:
+            if isinstance(message, bytes):
                 ran.answered += 1
                 if time.monotonic() - began > SETTLE_S:
                     came.append(time.monotonic())

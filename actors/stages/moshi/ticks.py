@@ -20,7 +20,9 @@ from .stepper import FRAME_MS, Frame, FrameStepper, Spoken
 FRAME_S = FRAME_MS / 1000
 BUSY = 0.85
 """The share of the time that steps may take, for as many ticks as that allows."""
-MOST_TICKS = 16
+FEWEST_TICKS, MOST_TICKS = 4, 16
+"""A frame that comes just at a tick is answered now with this one, now with the next: with two or three in a
+frame clients would hear that. Rather one, which few clients meet."""
 IDLE_S = 0.5
 
 
@@ -151,4 +153,4 @@ class Ticks:
 
 def ticks_in_a_frame(step_s: float) -> int:
     fit = MOST_TICKS if step_s <= 0 else int(FRAME_S * BUSY / step_s)
-    return min(max(fit, 1), MOST_TICKS)
+    return min(fit, MOST_TICKS) if fit >= FEWEST_TICKS else 1
