@@ -166,7 +166,7 @@ def test_a_voice_is_heard_as_it_was_kept_and_leaves_its_tokens(tmp_path: Path) -
     voiced = [stepper.step({0: heard})[0][0] for heard in noise(1)]
     begin(stepper, 1, Prompt())
     assert not same(voiced, [stepper.step({1: heard})[0][1] for heard in noise(1)])
-    given = list(rows(models.voices["NATF0"], "", models.words, card=256))
+    given = list(rows(tmp_path / "NATF0.pt", "", models.words, card=256))
     assert [row.frames for row in given[:3]] == [0, 0, 3]
     assert len(given) == 3 + PAUSE_FRAMES
     with pytest.raises(EngineRefused, match="no voice"):
@@ -231,6 +231,6 @@ class TestNano(StageSuite):
         return StageUnderTest(
             lambda: MoshiEngine(settings, progress=lambda told: None),
             config={"sampling": {"seed": 1}},
-            bad_config={"voice": "nobody"},
+            bad_config={"sampling": {"seed": "many"}},
             held=lambda engine: len(engine._held),  # type: ignore[attr-defined]
         )

@@ -12,7 +12,6 @@ from .stepper import FRAME_SAMPLES, Frame, Prompt, Sampling, Spoken
 class EchoStepper:
     """Implements FrameStepper."""
 
-    voices: tuple[str, ...] = ()
     step_s = 0.0
 
     def __init__(self, slots: int) -> None:

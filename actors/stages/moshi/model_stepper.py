@@ -34,7 +34,6 @@ class ModelStepper:
 
     def __init__(self, models: Models, slots: int) -> None:
         self.slots = slots
-        self.voices = tuple(models.voices)
         self._models, self._device = models, models.device
         self._lm = Lockstep(models.lm, slots)
         models.mimi.streaming(slots).__enter__()
@@ -55,13 +54,14 @@ class ModelStepper:
 
     def open(self, slot: int, prompt: Prompt, sampling: Sampling) -> None:
         models = self._models
-        if prompt.voice and prompt.voice not in models.voices:
+        voices = models.voices
+        if prompt.voice and voices is not None and prompt.voice not in voices:
             raise EngineRefused("voice_unknown", f"there is no voice {prompt.voice!r}")
         if prompt.persona and not models.takes_persona:
             raise EngineRefused(
                 "persona_unsupported", "this model takes no persona: leave the instructions empty"
             )
-        voice = models.voices.get(prompt.voice)
+        voice = None if voices is None else voices.get(prompt.voice)
         given = deque(rows(voice, prompt.persona, models.words, models.lm.card))
         draws = Draws(sampling.seed or 0, self._lm.tokens_each_frame)
         self._lm.begin(slot, sampling)

@@ -26,12 +26,13 @@ VOICES = "voices"
 
 
 class Models(Struct):
-    """`lm` is an LMModel and `mimi` a MimiModel of the moshi package, both on `device`."""
+    """`lm` is an LMModel and `mimi` a MimiModel of the moshi package, both on `device`. Without `voices` any
+    may be asked for: of random weights one sounds like the other."""
 
     lm: Any
     mimi: Any
     words: Words
-    voices: dict[str, Path]
+    voices: dict[str, Path] | None
     device: torch.device
     takes_persona: bool
 
@@ -55,7 +56,7 @@ def random_models(size: Size) -> Models:
     mimi = loaders.get_mimi(None, shape.mimi, device=where, num_codebooks=AGENT_CODEBOOKS)
     _fill_codebooks(mimi)
     words = Letters(shape.lm["text_card"])
-    return Models(lm, mimi, words, {}, where, takes_persona=size != "moshi")
+    return Models(lm, mimi, words, None, where, takes_persona=size != "moshi")
 
 
 def _fill_codebooks(mimi: Any) -> None:

@@ -49,8 +49,6 @@ class FrameStepper(Protocol):
     """Used by one thread only, which may not be the one that made it."""
 
     slots: int
-    voices: tuple[str, ...]
-    """Voices that a prompt may name."""
     step_s: float
     """How long a step takes, whoever is in it, as it was measured when the model was warmed up."""
 

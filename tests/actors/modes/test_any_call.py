@@ -33,7 +33,7 @@ from tests.actors.session.test_any_conversation import TERMS, Conversation, chec
 
 from .calls import PHONE, PhoneCall, asked
 
-EXAMPLES = 2_000 if os.environ.get("CI") else 150
+EXAMPLES = 500 if os.environ.get("CI") else 100
 
 
 def prepare(talk: Talk, n: int) -> None:

@@ -27,7 +27,7 @@ from tests.actors.session.test_any_conversation import TERMS, Conversation, chec
 
 from .moshi import UNIT_MS, MoshiCall, silent
 
-EXAMPLES = 2_000 if os.environ.get("CI") else 150
+EXAMPLES = 500 if os.environ.get("CI") else 100
 
 
 def send(talk: Talk, n: int) -> None:

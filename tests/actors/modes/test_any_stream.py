@@ -34,7 +34,7 @@ from tests.actors.session.test_any_conversation import TERMS, Conversation
 
 from .streams import JPEG, Watched
 
-EXAMPLES = 2_000 if os.environ.get("CI") else 150
+EXAMPLES = 500 if os.environ.get("CI") else 100
 KINDS = [
     {"options": VideoOptions(max_frames=3, num_frames=2)},
     {"options": VideoOptions(max_frames=5, filter_threshold=None), "must_not_repeat": True},

@@ -22,7 +22,7 @@ from tests.actors.session.test_any_conversation import TERMS, Conversation
 from .streams import JPEG
 from .watchers import Watcher
 
-EXAMPLES = 2_000 if os.environ.get("CI") else 150
+EXAMPLES = 500 if os.environ.get("CI") else 100
 KINDS = [
     WatchOptions(chunk_frames=3, long_every=2, long_window=2, delegation="chat"),
     WatchOptions(chunk_frames=2, force_silence=False, delegation="stub"),
