@@ -308,6 +308,30 @@ def _first_heard(server: RunningServer, again: Moshi) -> int:
     return min(sent.until_sample for report in reports for sent in report.audio)
 
 
+async def test_a_call_outlives_the_server_and_its_model_is_prepared_anew(tmp_path: Path) -> None:
+    config = tmp_path / "antiphon.toml"
+    config.write_text(f'[stage.scripted]\nscript = "{SCRIPT}"\n')
+    with running(tmp_path / "data", "--config", str(config), stage="scripted") as killed:
+        async with moshi(killed, KEPT) as client:
+            await client.until(METADATA)
+            await client.say(2)
+            await client.until(AUDIO, 2)
+            place = client.metadata
+            await told(killed, client, v.FramesSent)
+            killed.kill()
+    with running(tmp_path / "data", "--config", str(config), stage="scripted") as server:
+        back = f"?session_id={place['session_id']}&resume_token={place['resume_token']}"
+        async with moshi(server, back) as again:
+            await again.say(1)
+            await again.until(AUDIO, 3)
+            assert tags(again.got)[:2] == [READY, METADATA]
+            assert len(again.heard()) == 2 * 1920 * 3
+            happened = events(server, again)
+    came = next(n for n, one in enumerate(happened) if isinstance(one, v.ClientResumed))
+    opened = max(n for n, one in enumerate(happened) if isinstance(one, v.StageOpened))
+    assert came < opened, "it waited for the model like everybody"
+
+
 async def test_without_having_asked_for_it_nobody_comes_back(server: RunningServer) -> None:
     async with moshi(server) as client:
         await client.until(READY)
