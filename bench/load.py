@@ -124,7 +124,8 @@ def growth(looks: Sequence[Look]) -> list[Figure]:
     warm = next((look for look in looks if look.at_s >= min(WARM_UP_S, looks[-1].at_s / 6)), looks[0])
     figures = []
     for pid, before in warm.resident.items():
-        if (after := looks[-1].resident.get(pid)) is not None:
+        after = looks[-1].resident.get(pid)
+        if before and after is not None:  # one that is dead and not yet taken leave of has no memory
             percent = (after / before - 1) * 100
             name = f"process {pid}, resident: {before / 1e6:.0f} MB, and grew by"
             figures.append(Figure(name, percent, "%", MOST_GROWTH))

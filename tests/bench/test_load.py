@@ -50,3 +50,10 @@ def test_a_process_that_grows_and_a_log_that_gets_slower_miss_their_targets() ->
 def test_what_stays_as_it_is_meets_them() -> None:
     looks = [look(100 * n, 100_000_000, 1_000 * n, 10 * n) for n in range(10)]
     assert all(figure.met is not False for figure in growth(looks))
+
+
+def test_a_process_that_is_dead_and_not_yet_taken_leave_of_is_passed_over() -> None:
+    looks = [look(100 * n, 100_000_000, 1_000 * n, 10 * n) for n in range(10)]
+    for each in looks:
+        each.resident[8] = 0
+    assert not any("process 8" in figure.name for figure in growth(looks))
