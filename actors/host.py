@@ -260,10 +260,8 @@ class SessionHost:
     def _host(
         self, opening: Opening, sink: Sink, asked: commands.Attach | commands.Resume, principal: str | None
     ) -> Hosted:
-        address, senders = (
-            self._system.createActor(SessionActor),
-            {role: self.sender(role) for role in self.links},
-        )
+        address = self._system.createActor(SessionActor)
+        senders = {role: self.sender(role) for role in self.links}
         hosted = Hosted(opening.session, address, principal, self.teller(address), senders)
         self._sessions[opening.session] = hosted
         asked_mode = opening.open_session or opening.folded

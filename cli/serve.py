@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--host", help="Address to bind (127.0.0.1). Others need an API key.")
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes that serve clients (1).")
 @click.option("--data", type=click.Path(file_okay=False), help="Where the sessions' logs are kept.")
-@click.option("--stage", help="What answers: cascade, chat, scripted, echo, or an engine that is installed.")
+@click.option("--stage", help="What answers: cascade, chat, moshi, scripted, echo, or an installed engine.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file.")
 @click.option(
     "--keep-audio", metavar="TIME", help="Erase audio this long after its session, e.g. 30d (none)."

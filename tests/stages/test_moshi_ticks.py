@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from antiphon.actors.stages.conformance.suite import StageSuite, StageUnderTest
-from antiphon.actors.stages.contract import EngineRefused
+from antiphon.actors.stages.contract import EngineDied, EngineRefused, Listen
 from antiphon.actors.stages.moshi.echo_stepper import EchoStepper
 from antiphon.actors.stages.moshi.engine import MoshiEngine
 from antiphon.actors.stages.moshi.stepper import FRAME_SAMPLES, Frame, Prompt, Sampling, Spoken
 from antiphon.actors.stages.moshi.ticks import FRAME_S, Heard, Ticks, ticks_in_a_frame
+from antiphon.events.ids import Operation
+from tests.actors.desk_bench import fence
 
 
 class Noting(EchoStepper):
@@ -196,6 +198,35 @@ def test_what_a_closed_slot_was_to_hear_is_not_stepped() -> None:
 def test_settings_that_say_nothing_good_are_refused(settings: dict[str, object], told: str) -> None:
     with pytest.raises(EngineRefused, match=told):
         MoshiEngine(settings, progress=print)
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [{"audio_topk": 251}, {"text_topk": 0}, {"text_temperature": -0.1}, {"audio_temperature": 2.5}],
+)
+def test_sampling_that_cannot_be_is_refused_and_takes_no_slot(sampling: dict[str, float]) -> None:
+    engine = MoshiEngine({"size": "echo"}, progress=print)
+    for _ in range(2):
+        with pytest.raises(EngineRefused) as refused:
+            engine.open(fence(), {"sampling": sampling})
+        assert refused.value.code == "invalid_session_config"
+
+
+def test_a_stepper_that_dies_while_nobody_is_heard_is_told_to_the_next_who_speaks() -> None:
+    engine = MoshiEngine({"size": "echo"}, progress=print, stepper=Dying(1))
+    engine.start(lambda *told, **more: None)
+    opened = engine.open(fence(), {})
+    assert opened is not None
+    with pytest.raises(EngineDied):
+        opened.result(10)
+    with pytest.raises(EngineDied, match="out of memory"):
+        engine.listen(Listen(fence(), Operation(1), 0, bytes(2 * FRAME_SAMPLES)))
+    engine.stop()
+
+
+class Dying(EchoStepper):
+    def open(self, slot: int, prompt: Prompt, sampling: Sampling) -> None:
+        raise MemoryError("out of memory")
 
 
 class TestWithoutAModel(StageSuite):

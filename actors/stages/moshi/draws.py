@@ -12,10 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .stepper import Sampling
-
-MOST_CANDIDATES = 250
-"""The largest k."""
+from .stepper import MOST_CANDIDATES, Sampling
 
 
 class Draws:
@@ -39,7 +36,7 @@ class Choice:
 
     def put(self, slot: int, temperature: float, candidates: int) -> None:
         self.temperature[slot] = temperature
-        self.candidates[slot] = min(max(candidates, 1), MOST_CANDIDATES)
+        self.candidates[slot] = candidates
 
 
 def choices(slots: int, device: torch.device) -> tuple[Choice, Choice]:

@@ -71,6 +71,8 @@ class MoshiEngine:
         self._held: dict[SessionId, _Held] = {}
         self._under_way: dict[tuple[SessionId, Operation], Fence] = {}
         self._ticks = Ticks(self._stepper, self._ready, self._died)
+        self._dead = ""
+        """Why nothing is stepped any more."""
         self.descriptor = Descriptor(
             contract=CONTRACT_VERSION,
             name="moshi",
@@ -91,6 +93,8 @@ class MoshiEngine:
     def open(self, fence: Fence, config: dict[str, Any]) -> Pending:
         prompt = Prompt(voice=str(config.get("voice") or ""), persona=str(config.get("instructions") or ""))
         sampling = _sampling(config.get("sampling") or {})
+        if self._dead:
+            raise EngineDied(self._dead)
         if not self._free:
             raise EngineRefused("resource_exhausted", "all slots are taken", retryable=True)
         held = self._held[fence.session] = _Held(self._free.pop())
@@ -101,8 +105,9 @@ class MoshiEngine:
         try:
             self._stepper.open(held.slot, prompt, sampling)
         except EngineRefused as refusal:
-            self._held.pop(session, None)
-            self._free.add(held.slot)
+            if self._held.get(session) is held:  # else it is being closed, which frees the slot
+                del self._held[session]
+                self._free.add(held.slot)
             held.opened.set_exception(refusal)
 
     def _ready(self, slot: int) -> None:
@@ -111,6 +116,8 @@ class MoshiEngine:
                 held.opened.set_result(None)
 
     def listen(self, command: Listen) -> None:
+        if self._dead:
+            raise EngineDied(self._dead)
         if command.whole:
             told = "this stage hears in units of 80 ms, no whole utterances"
             self._emit(command.fence, command.operation, Failed("not_supported", told), last=True)
@@ -150,8 +157,9 @@ class MoshiEngine:
 
     def close(self, fence: Fence) -> Pending:
         held = self._held.pop(fence.session, None)
-        for key in [key for key in self._under_way if key[0] == fence.session]:
-            del self._under_way[key]
+        for key in tuple(self._under_way):  # the tick's thread takes from it, too
+            if key[0] == fence.session:
+                self._under_way.pop(key, None)
         if held is None:
             return None
         closed: Future[None] = Future()
@@ -170,7 +178,7 @@ class MoshiEngine:
         self._ticks.stop()
 
     def _died(self, problem: Exception) -> None:
-        told = f"{type(problem).__name__}: {problem}"
+        told = self._dead = f"{type(problem).__name__}: {problem}"
         for held in tuple(self._held.values()):
             if not held.opened.done():
                 held.opened.set_exception(EngineDied(told))

@@ -8,10 +8,10 @@ generator of the slot's own, and a slot that is not stepped stays exactly as it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 FRAME_MS = 80
@@ -20,14 +20,19 @@ Frame = NDArray[np.float32]
 """FRAME_SAMPLES samples in [-1, 1]."""
 
 
+MOST_CANDIDATES = 250
+Temperature = Annotated[float, Meta(ge=0, le=2)]
+Candidates = Annotated[int, Meta(ge=1, le=MOST_CANDIDATES)]
+
+
 class Sampling(Struct, frozen=True, forbid_unknown_fields=True):
     """How the next token is drawn. Temperature 0 takes the likeliest. The defaults are those of Moshi's own
     programs. Without a `seed` one is drawn by whoever opens the session."""
 
-    text_temperature: float = 0.7
-    text_topk: int = 25
-    audio_temperature: float = 0.8
-    audio_topk: int = 250
+    text_temperature: Temperature = 0.7
+    text_topk: Candidates = 25
+    audio_temperature: Temperature = 0.8
+    audio_topk: Candidates = 250
     seed: int | None = None
 
 
