@@ -20,6 +20,8 @@ from .session.decide import decide
 from .session.evolve import refold
 from .session.state import Session
 
+KEPT_UNTIL = "kept-until"
+"""What is kept beside the log of a session that nobody has come to yet: wall time in ns."""
 SLICE = 256
 """Events folded between two turns of the loop: about a millisecond."""
 

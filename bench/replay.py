@@ -1,4 +1,4 @@
-"""How much faster than it was spoken a call is verified: projected again, digests compared, no audio read.
+"""How much faster than it was spoken a call is verified: projected again, compared; and with its audio.
 
     python -m bench.replay
 
@@ -55,7 +55,7 @@ def main(minutes: int, runs: int, json_path: Path | None) -> None:
     """Verify a recorded call; the median counts."""
     on = machine()
     click.echo(on)
-    speeds, rates = [], []
+    speeds, rates, whole = [], [], []
     with tempfile.TemporaryDirectory(prefix="antiphon-bench-") as folder:
         log = SegmentLog(Path(folder), deliver=lambda call: call())
         Call(log).speak(minutes * 60_000)
@@ -68,8 +68,12 @@ def main(minutes: int, runs: int, json_path: Path | None) -> None:
             speeds.append(verdict.seconds / took)
             rates.append(verdict.events / took)
             click.echo(f"{verdict.events} events, {verdict.frames} frames in {took:.2f} s: {speeds[-1]:.0f}x")
+            began = time.process_time()
+            verdict = verify(log, SESSION, audio=True)
+            whole.append(verdict.audio_s / (time.process_time() - began))
     figures = [
         Figure("verifying, times real time", quantile(speeds, 0.5), "x", 1_000, runs, at_least=True),
+        Figure("verifying with its audio", quantile(whole, 0.5), "x", 100, runs, at_least=True),
         Figure("events verified", quantile(rates, 0.5), "/s", None, runs),
     ]
     click.echo()

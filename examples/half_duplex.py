@@ -101,4 +101,6 @@ async def main(question: str, answer: str, server: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else "ws://127.0.0.1:8765"))

@@ -60,5 +60,7 @@ async def main(question: str, answer: str, url: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     usual = "ws://127.0.0.1:8765/v1/audio/duplex"
     asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else usual))

@@ -71,28 +71,59 @@ class Placed(Struct, frozen=True):
         return max((piece.start + piece.samples for piece in (*self.user, *self.played)), default=0)
 
 
-def place(events: Iterable[Stored], session: SessionId, *, generated: bool = False) -> Placed:
-    """Lay out a life's audio by its events alone. `generated`: also what nobody heard."""
-    timeline, state = Timeline(), Session(session)
-    user: list[Piece] = []
-    spoken: dict[ResponseId, list[Piece]] = {}
-    sent: dict[ResponseId, int] = {}
-    made: dict[ResponseId, int] = {}
-    for stored in events:
-        timeline.pass_(stored)
-        state = refold(state, stored)
-        arrived = timeline.place(stored.at.mono_ns)
+class Placing:
+    """Lays a life's audio out by its events alone; told of them in order."""
+
+    def __init__(self, session: SessionId) -> None:
+        self.timeline, self.state = Timeline(), Session(session)
+        self.user: list[Piece] = []
+        self.sent: dict[ResponseId, int] = {}
+        """Where the first audio of each answer was handed to a client."""
+        self.made: dict[ResponseId, int] = {}
+        """Where the first audio of each answer came from the model."""
+        self._spoken: dict[ResponseId, list[Piece]] = {}
+
+    def take(self, stored: Stored) -> None:
+        self.timeline.pass_(stored)
+        self.state = refold(self.state, stored)
         match stored.event:
             case InputAppended(samples=samples) if stored.blob is not None:
-                user.append(Piece(_follow(user, arrived - samples), samples, stored.blob))
+                start = _follow(self.user, self._arrived(stored) - samples)
+                self.user.append(Piece(start, samples, stored.blob))
             case AudioSpoken(response=response, samples=samples, until_sample=until) if stored.blob:
-                spoken.setdefault(response, []).append(Piece(until - samples, samples, stored.blob))
-                made.setdefault(response, arrived)
+                piece = Piece(until - samples, samples, stored.blob)
+                self._spoken.setdefault(response, []).append(piece)
+                self.made.setdefault(response, self._arrived(stored))
             case FramesSent(audio=reported):
                 for one in reported:
-                    sent.setdefault(one.response, timeline.place(one.first_mono_ns))
-    begins = made | sent if generated else sent
-    return Placed(tuple(user), tuple(_answers(state, spoken, begins, generated)))
+                    self.sent.setdefault(one.response, self.timeline.place(one.first_mono_ns))
+
+    def _arrived(self, stored: Stored) -> int:
+        return self.timeline.place(stored.at.mono_ns)
+
+    def placed(self, *, generated: bool = False) -> Placed:
+        """`generated`: also what nobody heard."""
+        begins = self.made | self.sent if generated else self.sent
+        return Placed(tuple(self.user), tuple(_answers(self.state, self._spoken, begins, generated)))
+
+
+def place(events: Iterable[Stored], session: SessionId, *, generated: bool = False) -> Placed:
+    """Lay out a whole life. `generated`: also what nobody heard."""
+    placing = Placing(session)
+    for stored in events:
+        placing.take(stored)
+    return placing.placed(generated=generated)
+
+
+def excerpt(placed: Placed, start: int, stop: int) -> Placed:
+    """What sounds from sample `start` to `stop`, on a clock that begins at `start`."""
+
+    def within(pieces: Iterable[Piece]) -> Iterator[Piece]:
+        for piece in pieces:
+            if piece.start < stop and piece.start + piece.samples > start:
+                yield Piece(piece.start - start, min(piece.samples, stop - piece.start), piece.blob)
+
+    return Placed(tuple(within(placed.user)), tuple(within(placed.played)))
 
 
 def _follow(before: list[Piece], start: int) -> int:

@@ -14,27 +14,30 @@ from antiphon.events.codec import refuse_unknown_critical
 from antiphon.events.envelope import Stored
 from antiphon.events.ids import SessionId
 
+from .timeline import Elapsed
+
 
 class StateAt(Struct, frozen=True):
-    """`last` is the event after which it is; `began_ns` the monotonic moment of the session's first."""
+    """`last` is the event after which it is; `seconds` how long after the session's first."""
 
     state: Session
     last: Stored
-    began_ns: int
+    seconds: float
 
 
 def state_at(session: SessionId, events: Iterable[Stored], seq: int | None) -> StateAt | None:
     """After the event `seq`, or after the last; None where there is no such event. Raises UnknownCritical."""
-    state, last, began_ns = Session(session), None, 0
+    state, last, seconds = Session(session), None, 0.0
+    elapsed = Elapsed()
     for stored in events:
         if seq is not None and stored.seq > seq:
             break
         refuse_unknown_critical(stored)
-        began_ns = began_ns or stored.at.mono_ns
+        seconds = elapsed.seconds(stored)
         state, last = refold(state, stored), stored
     if last is None or (seq is not None and last.seq < seq):
         return None
-    return StateAt(state, last, began_ns)
+    return StateAt(state, last, seconds)
 
 
 def unusual(value: Any) -> Any:

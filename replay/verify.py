@@ -3,7 +3,8 @@
 Each attachment reported digests of what its socket took (FramesSent). Here every event is projected again,
 frames are taken up to each report, and the digests compared: of the bytes when this program projects in the
 version that made them, of the meaning in every version. A log that ends anywhere is checked as far as its
-reports go. Reads no audio: a frame's audio counts as the checksum of its blob.
+reports go. A frame's audio counts as the checksum of its blob, so none is read; on request it is, and must
+have that checksum: then the sound is the one that was sent, too.
 """
 
 from __future__ import annotations
@@ -17,16 +18,19 @@ from msgspec import Struct
 from antiphon.actors.session.evolve import refold
 from antiphon.actors.session.state import Session
 from antiphon.events.envelope import Stored
+from antiphon.events.errors import Erased
 from antiphon.events.ids import Seq, SessionId
 from antiphon.events.store import Log
+from antiphon.events.units import SAMPLE_RATE
 from antiphon.events.vocabulary import (
+    AudioSpoken,
     ClientAttached,
     ClientDetached,
     ClientReplaced,
     ClientResumed,
     FramesSent,
 )
-from antiphon.projections.base import Digest, Projection, frame_number
+from antiphon.projections.base import Digest, Projection, frame_number, seq_of
 from antiphon.projections.dialects import DIALECTS
 
 What = Literal["bytes", "meaning"]
@@ -56,7 +60,8 @@ class Verdict(Struct, frozen=True):
     `frames` were compared with `reports` digests; `unreported` frames follow the last report of their
     attachment (or were sent before there were digests): nobody can say of those. `weaker` reports come from
     another version of the projection, so that only the meaning was compared. `unknown` names dialects that
-    this program does not have. `seconds` is how long the session lasted.
+    this program does not have. `seconds` is how long the session lasted, `audio_s` how much of the model's
+    audio was read; `erased`: it was to be, and is gone.
     """
 
     session: SessionId
@@ -69,21 +74,43 @@ class Verdict(Struct, frozen=True):
     unreported: int
     unknown: tuple[str, ...]
     difference: Difference | None
+    audio_s: float = 0.0
+    erased: bool = False
 
     @property
     def same(self) -> bool:
         return self.difference is None and not self.unknown
 
 
+class _Coming(Struct, frozen=True):
+    """A connection that will be there, and the number of the last frame that it needs not be shown."""
+
+    attachment: int
+    dialect: str
+    after: int
+
+
+def _coming(events: Iterable[Stored]) -> dict[int, list[_Coming]]:
+    """Every connection of a log, by the event from which on it is shown frames."""
+    found: dict[int, list[_Coming]] = {}
+    for stored in events:
+        event = stored.event
+        if isinstance(event, ClientAttached | ClientResumed):
+            after = event.after if isinstance(event, ClientResumed) else -1
+            one = _Coming(event.attachment, event.dialect, after)
+            found.setdefault(seq_of(after), []).append(one)
+    return found
+
+
 class _Shown:
     """One attachment's frames, made again."""
 
-    def __init__(self, attachment: int, projection: Projection, after: int = -1) -> None:
-        """`after`: the client had the frames up to that number before."""
-        self.attachment, self._after = attachment, after
+    def __init__(self, coming: _Coming, projection: Projection, seen: Any) -> None:
+        """`seen`: a view of its dialect that has seen everything before."""
+        self.attachment, self._after = coming.attachment, coming.after
         self._over = False
         self._projection = projection
-        self._view: Any = projection.begin(attachment)
+        self._view: Any = projection.adopt(seen, coming.attachment)
         self._digest = Digest()
         self._ahead: deque[tuple[int, bytes, bytes]] = deque()
         self._withheld: set[int] = set()
@@ -135,53 +162,88 @@ class _Shown:
         return len(self._ahead)
 
 
-def _attached(
-    event: ClientAttached | ClientResumed, projection: Projection, before: Iterable[Stored]
-) -> _Shown:
-    """What a client that came at that place of the log is shown from there on."""
-    after = event.after if isinstance(event, ClientResumed) else -1
-    shown = _Shown(event.attachment, projection, after)
-    for stored in before:
-        shown.show(stored)
-    return shown
+class _Sound:
+    """The model's audio of one life, read as it is shown; if it is `wanted`."""
+
+    def __init__(self, log: Log, session: SessionId, incarnation: int | None, *, wanted: bool) -> None:
+        self._log, self._session, self._incarnation = log, session, incarnation
+        self._wanted, self.seconds, self.erased = wanted, 0.0, False
+
+    def read(self, stored: Stored) -> None:
+        """Raises Corrupt where it is not what its frames were made of."""
+        if not self._wanted or not isinstance(stored.event, AudioSpoken) or stored.blob is None:
+            return
+        try:
+            self._log.read_blob(self._session, stored.blob, incarnation=self._incarnation)
+        except Erased:
+            self.erased, self._wanted = True, False
+        else:
+            self.seconds += stored.event.samples / SAMPLE_RATE
 
 
-def verify(log: Log, session: SessionId, *, incarnation: int | None = None) -> Verdict:
-    """Project one life again and compare; stops at the first difference.
+class _Clients:
+    """All connections of one life, told every event in order.
+
+    What each is shown begins where it says that its client is; so for each dialect one view is kept that has
+    seen everything, and theirs are made of it. To project from the beginning for each would take as long as
+    there are connections.
+    """
+
+    def __init__(self, coming: dict[int, list[_Coming]]) -> None:
+        self._coming = coming
+        named = dict.fromkeys(one.dialect for there in coming.values() for one in there)
+        self.unknown = [name for name in named if name not in DIALECTS]
+        self._seen = {name: DIALECTS[name].begin(0) for name in named if name in DIALECTS}
+        self.shown: dict[int, _Shown] = {}
+
+    def take(self, stored: Stored) -> Difference | None:
+        for one in self._coming.pop(stored.seq, ()):
+            if one.dialect in self._seen:
+                self.shown[one.attachment] = _Shown(one, DIALECTS[one.dialect], self._seen[one.dialect])
+        event = stored.event
+        if isinstance(event, FramesSent) and event.attachment in self.shown:
+            difference = self.shown[event.attachment].compare(event, stored.seq)
+            if difference is not None:
+                return difference
+        for shown in self.shown.values():
+            shown.show(stored)
+        if self._coming:
+            for name, view in self._seen.items():
+                self._seen[name], _ = DIALECTS[name].step(view, stored)
+        return None
+
+    def sum(self, what: str) -> int:
+        return sum(getattr(one, what) for one in self.shown.values())
+
+
+def verify(log: Log, session: SessionId, *, incarnation: int | None = None, audio: bool = False) -> Verdict:
+    """Project one life again and compare; stops at the first difference. `audio`: with the sound.
 
     Raises NoSuchSession, Corrupt. Events that this program does not know are passed over.
     """
-    state = Session(session)
-    shown: dict[int, _Shown] = {}
-    unknown: dict[str, None] = {}
-    difference: Difference | None = None
+    sound = _Sound(log, session, incarnation, wanted=audio)
+    clients = _Clients(_coming(log.read(session, incarnation=incarnation)))
+    state, difference = Session(session), None
     first: Stored | None = None
     for stored in log.read(session, incarnation=incarnation):
         first = first or stored
         state = refold(state, stored)
-        event = stored.event
-        if isinstance(event, ClientAttached | ClientResumed):
-            if (projection := DIALECTS.get(event.dialect)) is None:
-                unknown[event.dialect] = None
-            else:
-                before = log.read(session, incarnation=incarnation, stop=stored.seq)
-                shown[event.attachment] = _attached(event, projection, before)
-        elif isinstance(event, FramesSent) and event.attachment in shown:
-            difference = shown[event.attachment].compare(event, stored.seq)
-            if difference is not None:
-                break
-        for one in shown.values():
-            one.show(stored)
-    attached = shown.values()
+        difference = clients.take(stored)
+        if difference is not None:
+            break
+        if clients.shown:
+            sound.read(stored)
     return Verdict(
         session,
         state.incarnation,
         events=state.seq,
         seconds=0.0 if first is None else (state.at.wall_ns - first.at.wall_ns) / 1e9,
-        frames=sum(one.frames for one in attached),
-        reports=sum(one.reports for one in attached),
-        weaker=sum(one.weaker for one in attached),
-        unreported=sum(one.unreported for one in attached),
-        unknown=tuple(unknown),
+        frames=clients.sum("frames"),
+        reports=clients.sum("reports"),
+        weaker=clients.sum("weaker"),
+        unreported=clients.sum("unreported"),
+        unknown=tuple(clients.unknown),
         difference=difference,
+        audio_s=sound.seconds,
+        erased=sound.erased,
     )

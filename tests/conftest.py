@@ -9,13 +9,23 @@ import pytest
 
 from tests.serving import RunningServer, running
 
+ON_TORCH = {
+    "test_moshi_model.py": "moshi",
+    "test_torch_thinker.py": "minicpmo",
+    "test_minicpmo_model.py": "minicpmo",
+    "test_minicpmo_nets.py": "minicpmo",
+    "test_minicpmo_engine.py": "minicpmo",
+    "test_conforming_minicpmo.py": "minicpmo",
+    "vllm": "vllm",
+}
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The tests of the lockstep model import torch where it is installed. Others test that they do without, so
-    it is met only where those are asked for."""
+    """The tests of models on torch import it where it is installed. Others test that they do without, so it is
+    met only where those are asked for."""
     wanted = str(config.getoption("markexpr"))
-    asked = "moshi" in wanted and "not moshi" not in wanted
-    return True if collection_path.name == "test_moshi_model.py" and not asked else None
+    marker = ON_TORCH.get(collection_path.name)
+    return True if marker and (marker not in wanted or f"not {marker}" in wanted) else None
 
 
 @pytest.fixture(scope="session")

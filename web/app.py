@@ -32,6 +32,10 @@ from .callers import HANDLERS
 from .calls import MODE, stop_call
 from .dialects import BY_PATH
 from .disk import Disk
+from .file_headers import with_headers
+from .inspecting import media, routes
+from .inspecting.catalogue import Catalogue
+from .inspecting.desk import Desk
 from .janitor import Janitor
 from .joyvl.routes import ROUTES
 from .joyvl.watchers import Watchers
@@ -46,14 +50,29 @@ from .trails import checkpoints
 
 PAGE_HEADERS = {
     "content-security-policy": (
-        "default-src 'self'; connect-src 'self' ws: wss:; media-src 'self' blob:; img-src 'self' data:; "
-        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+        "default-src 'self'; connect-src 'self' ws: wss:; media-src 'self' blob:; "
+        "img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
     ),
     "permissions-policy": "microphone=(self), camera=()",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # without any, browsers do not say where a form was sent from
     "x-content-type-options": "nosniff",
     "cache-control": "no-cache",
 }
+
+
+INSPECTING = (
+    routes.sessions,
+    routes.session,
+    routes.follow,
+    routes.events,
+    routes.event,
+    routes.state_at,
+    media.peaks,
+    media.sound,
+    media.image,
+    media.download,
+    media.erase_audio,
+)
 
 
 class Server:
@@ -88,6 +107,7 @@ class Server:
             Places(plan.places_fd, plan.workers, plan.worker),
             Handover(self.store.holder, self.peers.let_go),
         )
+        self.desk, self.catalogue = Desk(self.store), Catalogue(self.store)
         self.disk = Disk(data, policy.min_free_bytes)
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
         self._asking: set[asyncio.Task[None]] = set()
@@ -193,7 +213,10 @@ def _everything() -> tuple[ControllerRouterHandler, ...]:
         session_recording,
         session_asset,
         session_download,
-        create_static_files_router(path="/", directories=[_page()], html_mode=True),
+        *INSPECTING,
+        create_static_files_router(
+            path="/", directories=[_page()], html_mode=True, middleware=[with_headers(PAGE_HEADERS)]
+        ),
     )
 
 
@@ -216,6 +239,7 @@ def _lifespan(settings: Settings, plan: ServingPlan) -> Callable[[Litestar], Any
             for task in tending:
                 task.cancel()
             server.peers.close()
+            server.desk.close()
             await server.host.drain("shutdown", 2.0)
             server.host.close()
             server.store.close()

@@ -7,6 +7,8 @@ from typing import Any
 from litestar import Request, Response
 from msgspec import Struct
 
+from antiphon.events.errors import Erased, Locked, LogError, NoSuchSession
+
 from .auth import Denied, Doorkeeper
 
 Asked = Request[Any, Any, Any]
@@ -60,4 +62,12 @@ def several(request: Asked, why: SeveralProcesses) -> Response[dict[str, Any]]:
     return answer(501, "several_processes", str(why))
 
 
-HANDLERS: Any = {Denied: denied, Missing: missing, SeveralProcesses: several}
+def not_in_the_log(request: Asked, why: LogError) -> Response[dict[str, Any]]:
+    """What a log store answers instead of what was asked for, under its own code."""
+    return answer(STATUS.get(type(why), 422), why.code, f"{why}" + (f" ({why.hint})" if why.hint else ""))
+
+
+STATUS: dict[type[LogError], int] = {NoSuchSession: 404, Locked: 409, Erased: 410}
+HANDLERS: Any = {
+    Denied: denied, Missing: missing, SeveralProcesses: several, LogError: not_in_the_log
+}  # fmt: skip

@@ -40,8 +40,9 @@ KERNEL_BYTES = 16 * 1024
 """What is asked of the kernel for what was sent. It holds up to two and a half times that."""
 TRANSPORT_BYTES = 8 * 1024
 """What the kernel does not take and the transport may hold, and a frame beyond it: then the outbox waits."""
-CLOSE_S = 5.0
-"""How long a peer may take for what is still to be sent when its connection is closed."""
+CLOSE_S, CLIENTS_CLOSE_S = 5.0, 30.0
+"""How long a peer may take for what is still to be sent when its connection is closed; the client of a
+session, who may be late with reading how that ended, has longer than a stranger."""
 
 
 class DirectWebSocket(WebSocketsSansIOProtocol):
@@ -94,7 +95,8 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
         if closing and was_closing:
             self.transport.abort()
         else:
-            self._watch = self.loop.call_later(CLOSE_S, self._end_for_good, closing)
+            patience_s = CLIENTS_CLOSE_S if self._unknown is None else CLOSE_S
+            self._watch = self.loop.call_later(patience_s, self._end_for_good, closing)
 
     def data_received(self, data: bytes) -> None:
         if self._unknown is not None:
@@ -236,10 +238,15 @@ class DirectWebSocket(WebSocketsSansIOProtocol):
 
     def admit(self) -> None:
         """There is a session: what comes is of its client."""
-        self._unknown = None
+        self._unknown, self.close_timeout = None, CLIENTS_CLOSE_S
         if self._place is not None:
             self._place.leave()
             self._place = None
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the client has closed, or is not connected any more."""
+        return self.disconnected or self.transport.is_closing() or self.conn.close_rcvd is not None
 
     def send_now(self, payload: bytes, binary: bool) -> bool:
         """Send a frame if the socket takes it; False: nothing was sent, send it through ASGI."""

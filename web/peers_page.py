@@ -11,8 +11,9 @@ from pathlib import Path
 
 from litestar import Router
 from litestar.static_files import create_static_files_router
-from litestar.types import ASGIApp, ControllerRouterHandler, Message, Receive, Scope, Send
+from litestar.types import ControllerRouterHandler
 
+from .file_headers import with_headers
 from .settings import Settings, SettingsError
 
 OWN_PATH = "/moshi"
@@ -29,21 +30,6 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-cache",
 }
-
-
-def _with_headers(app: ASGIApp) -> ASGIApp:
-    """litestar's own headers do not reach files."""
-    named = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-
-    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
-        async def add(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *named]
-            await send(message)
-
-        await app(scope, receive, add)
-
-    return answered
 
 
 def check(settings: Settings) -> None:
@@ -68,5 +54,5 @@ def pages(settings: Settings) -> list[ControllerRouterHandler]:
 
 def _files(path: str, folder: Path, name: str) -> Router:
     return create_static_files_router(
-        path=path, directories=[folder], html_mode=True, name=name, middleware=[_with_headers]
+        path=path, directories=[folder], html_mode=True, name=name, middleware=[with_headers(HEADERS)]
     )

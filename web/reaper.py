@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 
 from antiphon.actors.handover import ANSWER_S
-from antiphon.actors.revival import end_abandoned
+from antiphon.actors.revival import KEPT_UNTIL, end_abandoned
 from antiphon.actors.session.commands import OpenWriter
 from antiphon.events.errors import Locked, LogError
 from antiphon.events.segments.log import SegmentLog
@@ -62,7 +62,7 @@ class Reaper:
                 for holding in store.holdings():
                     if self._stopping.is_set():
                         return
-                    if self._is_abandoned(holding):
+                    if self._is_abandoned(holding) and not _is_awaited(store, holding):
                         self._end(store, holding)
         except (LogError, OSError) as error:
             log.warning("reaper.failed", error=str(error))
@@ -83,6 +83,12 @@ class Reaper:
         else:
             self._ended()
             log.info("reaper.ended", session=holding.session, life=holding.incarnation)
+
+
+def _is_awaited(store: SegmentLog, holding: Holding) -> bool:
+    """Whether it is a fork that its client has longer to come to."""
+    kept = store.derived(holding.session, holding.incarnation, KEPT_UNTIL)
+    return kept is not None and kept.isdigit() and time.time_ns() < int(kept)
 
 
 def _key(holding: Holding) -> tuple[str, int]:

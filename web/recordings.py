@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from litestar import MediaType, Response, get
 from litestar.datastructures import State
+from litestar.response import Stream
 
 from antiphon.actors.naming import first_of
 from antiphon.events.errors import LogError
@@ -26,6 +28,9 @@ from antiphon.replay.half_duplex.folder import META, RECORDING, Folder
 from .auth import Denied
 from .callers import Asked, Missing, caller
 from .half_duplex.dialect import named
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 TYPES = {".wav": "audio/wav", ".json": MediaType.JSON}
 
@@ -49,13 +54,39 @@ def session_asset(request: Asked, state: State, session_id: str, name: str) -> R
 
 
 @get("/api/sessions/{session_id:str}/download", sync_to_thread=True)
-def session_download(request: Asked, state: State, session_id: str) -> Response[bytes]:
-    folder, packed = _folder(request, state, session_id), io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as made:
+def session_download(request: Asked, state: State, session_id: str) -> Stream:
+    """File by file: what is held is one of them. Erased while it is sent it ends in the middle of itself."""
+    folder = _folder(request, state, session_id)
+    named_so = {"content-disposition": f'attachment; filename="{session_id}.zip"'}
+    return Stream(_packed(folder, session_id), media_type="application/zip", headers=named_so)
+
+
+class _Passing(io.RawIOBase):
+    """Holds what was written until it is taken. It cannot seek, and zipfile asks for that."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: ReadableBuffer) -> int:
+        self._held += memoryview(data)
+        return len(memoryview(data))
+
+    def take(self) -> bytes:
+        taken = bytes(self._held)
+        self._held.clear()
+        return taken
+
+
+def _packed(folder: Folder, session_id: str) -> Iterator[bytes]:
+    passing = _Passing()
+    with zipfile.ZipFile(passing, "w") as made:
         for name in folder.names:
             made.writestr(f"{session_id}/{name}", _contents(folder, name))
-    named_so = {"content-disposition": f'attachment; filename="{session_id}.zip"'}
-    return Response(packed.getvalue(), media_type="application/zip", headers=named_so)
+            yield passing.take()
+    yield passing.take()
 
 
 def _folder(request: Asked, state: State, session_id: str) -> Folder:

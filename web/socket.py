@@ -25,6 +25,7 @@ from .coming_back import LONGEST, asked_in
 from .conversation import Conversation, write
 from .dialect import Beginning, Dialect, Left, Return
 from .dialects import chosen, members
+from .direct import under
 from .disk import Disk
 from .half_duplex.decode import HalfDuplexDecoder
 from .half_duplex.dialect import HALF_DUPLEX, named
@@ -140,6 +141,9 @@ class RealtimeRoute:
         if came is None:
             came = await dialect.begin(query, socket.receive, self._host.abilities, self._settings.model)
         if isinstance(came, Return):
+            beneath = under(socket.scope)
+            if beneath is not None and beneath.has_left:
+                raise Left  # its resume lay here while this process stood still; it has gone elsewhere since
             await self._bring_back(attachment, came, client, principal)
             return None
         self._check_disk()

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from antiphon.events.ids import ItemId, ResponseId
+from antiphon.events.ids import ItemId, ResponseId, Seq, SessionId
 from antiphon.events.vocabulary import (
     Abilities,
     AudioFormat,
@@ -103,6 +103,14 @@ class Park(Command, frozen=True, kw_only=True):
     """The process stops: leave the session to the next writer, or end it if nobody may come back."""
 
     reason: str
+
+
+class Fork(Command, frozen=True, kw_only=True):
+    """What is in the log was copied from another session, up to its event `at`: go on from here."""
+
+    session: SessionId
+    incarnation: int
+    source_seq: Seq
 
 
 class Expire(Command, frozen=True, kw_only=True):

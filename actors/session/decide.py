@@ -99,6 +99,7 @@ CASES: dict[type[commands.Command], Case] = {
     commands.Configure: configuration.configure,
     commands.CloseSession: life.close_session,
     commands.Park: life.park,
+    commands.Fork: life.fork,
     commands.Expire: lease.expire,
     commands.Attach: attachment.attach,
     commands.Resume: attachment.resume,

@@ -47,6 +47,8 @@ class OpenStage(Effect, frozen=True):
     fence: Fence
     config: Config | None = None
     """Where the stage is not told of it with each answer."""
+    past_units: int = 0
+    """So many of the latest units are told with it, as they stand in the log."""
 
 
 class Hear(Effect, frozen=True):
@@ -137,11 +139,12 @@ class CloseStage(Effect, frozen=True):
 def _open(state: Session) -> list[Effect]:
     told = state.abilities.confirms_config or state.abilities.unit_ms
     config = state.config if told else None
-    return [
-        OpenStage(stage, state.fence, config if stage == "model" else None)
-        for stage in STAGES
-        if stage in state.holding
-    ]
+    past = state.abilities.past_units if state.units.given else 0
+    opened = {
+        "model": OpenStage("model", state.fence, config, past),
+        "voice": OpenStage("voice", state.fence),
+    }
+    return [opened[stage] for stage in STAGES if stage in state.holding]
 
 
 def _close(state: Session, reason: str) -> list[Effect]:

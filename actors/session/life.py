@@ -23,6 +23,7 @@ from antiphon.events.vocabulary import (
     SessionConfigured,
     SessionExpired,
     SessionFailed,
+    SessionForked,
     SessionOpened,
     SessionParked,
     StageAway,
@@ -34,11 +35,14 @@ from antiphon.events.vocabulary import (
     WriterOpened,
 )
 
-from .commands import CloseSession, OpenSession, OpenWriter, Park, RecordStage
+from .commands import CloseSession, Fork, OpenSession, OpenWriter, Park, RecordStage
 from .state import STAGE_LOST, Session
 
 HANDOVER = "handover"
 """Why a session is parked that goes on in another process at once."""
+
+FORKED = "forked"
+"""Why a copy is parked that nobody has come to yet."""
 
 FORMERLY = {"realtime": "duplex"}
 """What logs of earlier versions call a mode."""
@@ -81,6 +85,12 @@ def park(state: Session, command: Park, at: Moment) -> list[Event]:
     if state.lease.terms.disconnect_grace_s > 0:
         return [parked]
     return [SessionClosed(reason=command.reason)]
+
+
+def fork(state: Session, command: Fork, at: Moment) -> list[Event]:
+    """Whoever was connected was connected to the other one."""
+    forked = SessionForked(session=command.session, incarnation=command.incarnation, at=command.source_seq)
+    return [forked, SessionParked(reason=FORKED)]
 
 
 def end_response(state: Session, event: Event, at: Moment) -> list[Event]:

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import click
 
-from .diff import diff
-from .erase import erase
-from .ls import ls
-from .salvage import salvage
-from .show import show
-from .state import state
-from .stats import stats
-from .tail import tail
-from .travel import export, import_
-from .verify import verify
+from ..lazily import Lazily
+
+COMMANDS = {
+    "ls": "antiphon.cli.log.ls:ls",
+    "show": "antiphon.cli.log.show:show",
+    "state": "antiphon.cli.log.state:state",
+    "diff": "antiphon.cli.log.diff:diff",
+    "verify": "antiphon.cli.log.verify:verify",
+    "export": "antiphon.cli.log.travel:export",
+    "import": "antiphon.cli.log.travel:import_",
+    "erase": "antiphon.cli.log.erase:erase",
+    "stats": "antiphon.cli.log.stats:stats",
+    "tail": "antiphon.cli.log.tail:tail",
+    "salvage": "antiphon.cli.log.salvage:salvage",
+}
 
 
-@click.group()
+@click.group(cls=Lazily, found=COMMANDS)
 def log() -> None:
     """Look at sessions' event logs, take them along, and erase them.
 
@@ -29,7 +34,3 @@ def log() -> None:
     Exit codes: 0 done, 1 could not be done, 2 wrong usage, 3 a log is damaged, 4 (diff) they differ, 130
     stopped with Ctrl-C.
     """
-
-
-for command in (ls, show, state, diff, verify, export, import_, erase, stats, tail, salvage):
-    log.add_command(command)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from . import lines
-from .store import DATA, JSON, complete, open_store, told
+from .store import DATA, DIFFERENT, JSON, complete, open_store, told
 
 if TYPE_CHECKING:
     from antiphon.events.envelope import Stored
     from antiphon.replay.differing import Line
 
-DIFFERENT = 4
 CONTEXT = 2
 """Events in both logs that are shown before and behind those that are not."""
 

@@ -14,7 +14,6 @@ from .lives import is_gone
 from .store import DATA, JSON, open_store
 
 if TYPE_CHECKING:
-    from antiphon.events.envelope import Stored
     from antiphon.events.segments.log import SegmentLog
 
 
@@ -54,6 +53,7 @@ def ls(data: Path, as_json: bool) -> None:
 def _rows(store: SegmentLog) -> Iterator[dict[str, Any]]:
     """One row a session. A log that cannot be read is listed as such, not left out."""
     from antiphon.events.errors import LogError
+    from antiphon.replay.inspect.summary import ending
     from antiphon.replay.lines import clock
 
     for head in store.sessions():
@@ -62,7 +62,7 @@ def _rows(store: SegmentLog) -> Iterator[dict[str, Any]]:
         try:
             for stored in store.read(head.session):
                 first, last = first or stored, stored
-                ended = _ending(stored) or ended
+                ended = ending(stored.event) or ended
         except (LogError, OSError) as error:
             if is_gone(store, head.session, head.incarnation):
                 continue
@@ -79,15 +79,3 @@ def _rows(store: SegmentLog) -> Iterator[dict[str, Any]]:
             "erased": head.erased,
             "ended": ended,
         }
-
-
-def _ending(stored: Stored) -> str | None:
-    from antiphon.events.vocabulary import SessionClosed, SessionExpired, SessionFailed
-
-    match stored.event:
-        case SessionClosed(reason=reason) | SessionExpired(reason=reason):
-            return reason
-        case SessionFailed(code=code):
-            return code
-        case _:
-            return None

@@ -74,11 +74,12 @@ def _find(data: Path, session: str, life: int | None) -> tuple[Layout, Life]:
 def _show_behind(life: Life, as_json: bool) -> None:
     from antiphon.events.segments.salvage import behind
     from antiphon.replay.lines import as_json as json_line
+    from antiphon.replay.timeline import Elapsed
 
-    began: int | None = None
+    elapsed = Elapsed()
     for stored in behind(life):
-        began = stored.at.mono_ns if began is None else began
-        click.echo(json_line(stored) if as_json else lines.as_line(stored, (stored.at.mono_ns - began) / 1e9))
+        seconds = elapsed.seconds(stored)
+        click.echo(json_line(stored) if as_json else lines.as_line(stored, seconds))
 
 
 def _write(layout: Layout, life: Life, to: Path, as_json: bool) -> None:

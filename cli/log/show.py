@@ -34,18 +34,18 @@ def show(
     """Show a session's events. Exit code 3 when the log is damaged, after what precedes the damage."""
     from antiphon.events.ids import SessionId
     from antiphon.replay.lines import as_json as json_line
+    from antiphon.replay.timeline import Elapsed
 
     store = open_store(data)
-    began: int | None = None
-    hidden = 0
+    elapsed, hidden = Elapsed(), 0
     with told():
         for stored in store.read(SessionId(session), incarnation=life):
-            began = stored.at.mono_ns if began is None else began
+            seconds = elapsed.seconds(stored)
             written = "" if images is None else _write_image(store, stored, SessionId(session), life, images)
             if as_json:
                 click.echo(json_line(stored))
             elif everything or not lines.is_quiet(stored):
-                click.echo(lines.as_line(stored, (stored.at.mono_ns - began) / 1e9) + written)
+                click.echo(lines.as_line(stored, seconds) + written)
             else:
                 hidden += 1
     if hidden:

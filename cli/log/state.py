@@ -52,8 +52,7 @@ def _shown(found: StateAt) -> Iterator[str]:
     from antiphon.replay.lines import type_of
     from antiphon.replay.states import unusual
 
-    seconds = (found.last.at.mono_ns - found.began_ns) / 1e9
-    yield f"after event {found.last.seq}, {seconds:.3f} s, {type_of(found.last.event)}"
+    yield f"after event {found.last.seq}, {found.seconds:.3f} s, {type_of(found.last.event)}"
     lines = conversation(found.state)
     if lines:
         yield click.style("what a model is told now", bold=True)

@@ -15,7 +15,9 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from antiphon.events.segments.log import SegmentLog
 
-COULD_NOT, DAMAGED, INTERRUPTED = 1, 3, 130
+COULD_NOT, DAMAGED, DIFFERENT, INTERRUPTED = 1, 3, 4, 130
+NEVER_SLOW = 1 << 30
+"""Slow writes after which the store would answer later: a command waits for each."""
 
 DATA = click.option(
     "--data",
@@ -48,18 +50,25 @@ SESSION = click.argument("session", shell_complete=complete)
 
 def open_store(data: Path, *, make: bool = False) -> SegmentLog:
     """The store, opened for reading: nothing is appended, so nothing needs a loop. `make`: it may be new."""
+    from antiphon.events import diagnostics
     from antiphon.events.errors import LogError
     from antiphon.events.segments.log import SegmentLog
-    from antiphon.web import logs
 
-    logs.configure("warning")  # to stderr: what is printed may be read by a program
+    diagnostics.before_the_first(_to_stderr)
     is_new = make and (not data.exists() or not any(data.iterdir()))
     if not is_new and not (data / "STORE").exists():
         raise click.ClickException(f"{data} holds no logs; name the server's folder with --data")
     try:
-        return SegmentLog(data, deliver=lambda call: call())
+        return SegmentLog(data, deliver=lambda call: call(), slow_limit=NEVER_SLOW)
     except (LogError, OSError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def _to_stderr() -> None:
+    """What is printed may be read by a program."""
+    from antiphon.web import logs
+
+    logs.configure("warning")
 
 
 @contextlib.contextmanager

@@ -54,15 +54,15 @@ def tail(session: str | None, data: Path, as_json: bool, everything: bool, last:
 async def _follow(store: SegmentLog, name: SessionId, last: int, as_json: bool, everything: bool) -> None:
     """One session from its last few events to its end."""
     shown = _Shown(as_json, everything)
-    recent: deque[Stored] = deque(maxlen=last)
+    recent: deque[tuple[Stored, float]] = deque(maxlen=last)
     start = 0
     for stored in store.read(name):
-        shown.begin(stored)
+        seconds = shown.seconds(stored)
         start = stored.seq + 1
         if shown.wants(stored):
-            recent.append(stored)
-    for stored in recent:
-        shown.show(stored)
+            recent.append((stored, seconds))
+    for stored, seconds in recent:
+        shown.show(stored, seconds)
     await _show_from(store, name, start, shown)
     click.echo("(the session has ended)", err=True)
 
@@ -72,9 +72,9 @@ async def _show_from(store: SegmentLog, name: SessionId, start: int, shown: _Sho
 
     async for what in store.follow(name, start=start):
         if isinstance(what, Stored):
-            shown.begin(what)
+            seconds = shown.seconds(what)
             if shown.wants(what):
-                shown.show(what)
+                shown.show(what, seconds)
 
 
 class _Shown:
@@ -82,20 +82,22 @@ class _Shown:
 
     def __init__(self, as_json: bool, everything: bool, prefix: tuple[str, int] | None = None) -> None:
         self._as_json, self._everything, self._prefix = as_json, everything, prefix
-        self._began: int | None = None
+        from antiphon.replay.timeline import Elapsed
 
-    def begin(self, stored: Stored) -> None:
-        """Told of the events in order, from the first: times count from there."""
-        self._began = stored.at.mono_ns if self._began is None else self._began
+        self._elapsed = Elapsed()
+
+    def seconds(self, stored: Stored) -> float:
+        """Asked for every event in order, from the first: times count from there."""
+        return self._elapsed.seconds(stored)
 
     def wants(self, stored: Stored) -> bool:
         return self._as_json or self._everything or not lines.is_quiet(stored)
 
-    def show(self, stored: Stored) -> None:
+    def show(self, stored: Stored, seconds: float) -> None:
         from antiphon.replay.lines import as_json
 
         if not self._as_json:
-            line = lines.as_line(stored, (stored.at.mono_ns - (self._began or 0)) / 1e9)
+            line = lines.as_line(stored, seconds)
             click.echo(line if self._prefix is None else f"{self._prefix[0]} {line}")
         elif self._prefix is None:
             click.echo(as_json(stored))
@@ -158,7 +160,7 @@ class _Everybody:
         shown = _Shown(self._as_json, self._everything, (name, life))
         try:
             for first in self._store.read(name, incarnation=life, stop=1):
-                shown.begin(first)
+                shown.seconds(first)
             await _show_from(self._store, name, start, shown)
         except LogError as error:
             click.echo(f"{name}: {error}", err=True)

@@ -10,32 +10,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..log.lives import is_gone
-from ..log.store import COULD_NOT, DAMAGED, JSON, complete, fail, open_store, told
+from ..log.store import COULD_NOT, DAMAGED, DIFFERENT, JSON, complete, fail, open_store, told
+from .lives import DATA
 
 if TYPE_CHECKING:
     from antiphon.replay.sources import Life
     from antiphon.replay.verify import Verdict
 
-DIFFERENT = 4
-DATA = click.option(
-    "--data",
-    type=click.Path(path_type=Path),  # may be missing where only recordings are named
-    default="antiphon-data",
-    envvar="ANTIPHON_DATA",
-    show_default=True,
-    help="Where the sessions' logs are kept.",
-)
-
 
 @click.command()
 @click.argument("what", nargs=-1, metavar="[SESSION|FOLDER|RECORDING]...", shell_complete=complete)
 @DATA
+@click.option("--audio", is_flag=True, help="Read the audio that was sent, too: it must have its checksums.")
 @JSON
-def verify(what: tuple[str, ...], data: Path, as_json: bool) -> None:
+def verify(what: tuple[str, ...], data: Path, audio: bool, as_json: bool) -> None:
     """Project sessions again and compare with what their clients were sent.
 
     Logs hold digests of the frames that each client's socket took. They are compared by the byte where this
-    version projects as the one did that served the session, else by what the frames say. Audio is not read.
+    version projects as the one did that served the session, else by what the frames say. Audio counts as its
+    checksum; with --audio it is read and must have that.
 
     SESSION is one in --data; FOLDER a data folder, or any folder with recordings (*.antiphon.zip). Without
     any: all sessions in --data. The first difference of each is shown.
@@ -46,7 +39,7 @@ def verify(what: tuple[str, ...], data: Path, as_json: bool) -> None:
     verdicts: list[tuple[str, Verdict]] = []
     with told():
         for name, life in _lives(what, data):
-            verdict = _look(name, life)
+            verdict = _look(name, life, audio=audio)
             if isinstance(verdict, int):
                 codes.add(verdict)
                 continue
@@ -92,7 +85,7 @@ def _taken_in(path: Path) -> Life | Exception:
         return error
 
 
-def _look(name: str, life: Life | Exception) -> Verdict | int:
+def _look(name: str, life: Life | Exception, *, audio: bool) -> Verdict | int:
     """The verdict, or the exit code of why there is none, which is said."""
     from antiphon.events.errors import Corrupt, LogError
     from antiphon.replay.errors import RecordingError
@@ -101,7 +94,7 @@ def _look(name: str, life: Life | Exception) -> Verdict | int:
     try:
         if isinstance(life, Exception):
             raise life
-        return project_again(life.log, life.session, incarnation=life.incarnation)
+        return project_again(life.log, life.session, incarnation=life.incarnation, audio=audio)
     except Corrupt as error:
         click.echo(f"{name}: damaged: {error}", err=True)
         return DAMAGED
@@ -153,7 +146,10 @@ def _word(verdict: Verdict) -> str:
         return f"unknown dialect {', '.join(verdict.unknown)}"
     if not verdict.reports:
         return "nothing to compare"
-    return "same meaning" if verdict.weaker else "same bytes"
+    same = "same meaning" if verdict.weaker else "same bytes"
+    if verdict.erased:
+        return f"{same}; audio erased"
+    return f"{same}, {verdict.audio_s:.1f} s of audio" if verdict.audio_s else same
 
 
 def _explain(name: str, verdict: Verdict) -> None:

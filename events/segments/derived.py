@@ -10,13 +10,12 @@ import contextlib
 import os
 import secrets
 
-import structlog
 from crc32c import crc32c
 
+from .. import diagnostics
 from .files import Files, write_all
 from .layout import Life
 
-_log = structlog.get_logger()
 _CHECKSUM_SIZE = 4
 
 
@@ -31,7 +30,7 @@ def write(path: str, data: bytes, files: Files) -> None:
             os.close(fd)
         os.rename(fresh, path)
     except OSError as error:
-        _log.warning("segments.derived_not_kept", path=path, error=str(error))
+        diagnostics.warning("segments.derived_not_kept", path=path, error=str(error))
         with contextlib.suppress(OSError):
             os.unlink(fresh)
 

@@ -6,16 +6,13 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
-import structlog
-
+from .. import diagnostics
 from ..errors import LogError
 from ..store import Holding
 from . import audio
 from .layout import Layout, Life
 from .lock import is_held
 from .opening import is_sealed
-
-_log = structlog.get_logger()
 
 
 def holdings(layout: Layout) -> Iterator[Holding]:
@@ -27,7 +24,7 @@ def holdings(layout: Layout) -> Iterator[Holding]:
         try:
             yield from _of(layout.lives(session))
         except OSError as error:
-            _log.warning("segments.session_unreadable", session=session, error=str(error))
+            diagnostics.warning("segments.session_unreadable", session=session, error=str(error))
 
 
 def _of(lives: Iterable[Life]) -> Iterator[Holding]:

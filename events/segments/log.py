@@ -14,8 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-import structlog
-
+from .. import diagnostics
 from ..completion import Completion
 from ..container import Container
 from ..envelope import BlobRef, Draft, Stored
@@ -36,8 +35,6 @@ from .opening import open_writer
 from .portable import export_life, import_life
 from .sealing import Sealing
 from .writer import Writer
-
-_log = structlog.get_logger()
 
 
 class SegmentLog:
@@ -133,7 +130,7 @@ class SegmentLog:
                 continue
             except (NotALog, Corrupt, OSError) as error:
                 code = getattr(error, "code", "unreadable")
-                _log.warning("segments.session_unreadable", session=session, code=code)
+                diagnostics.warning("segments.session_unreadable", session=session, code=code)
 
     def lives(self, session: SessionId) -> tuple[int, ...]:
         self._layout.find(session, None)
@@ -269,7 +266,7 @@ class SegmentLog:
 
 def _warn(session: SessionId, sealed: Completion[Ack]) -> None:
     if sealed.error is not None:
-        _log.warning("segments.not_sealed", session=session, code=sealed.error.code)
+        diagnostics.warning("segments.not_sealed", session=session, code=sealed.error.code)
 
 
 _stores: weakref.WeakSet[SegmentLog] = weakref.WeakSet()

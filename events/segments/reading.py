@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -67,6 +66,8 @@ def blob(life: Life, ref: BlobRef) -> bytes:
 
 async def follow(life: Life, start: int) -> AsyncIterator[Stored | CaughtUp | SealedMark]:
     """Everything from `start`, then what comes; ends with the seal."""
+    import asyncio  # for those who follow; whoever only reads need not wait for it
+
     with Reader(life, window=SMALL_WINDOW) as reader:
         caught_up = False
         while True:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import os
 
-import structlog
-
+from .. import diagnostics
 from ..errors import LogError
 from . import derived
 from .batch import Batch
@@ -20,8 +19,6 @@ from .erasing import erase_audio
 from .files import Files
 from .layout import Life
 from .writer import Writer
-
-_log = structlog.get_logger()
 
 
 class Sealing:
@@ -39,7 +36,7 @@ class Sealing:
                 if not self._keep_audio:
                     erase_audio(self._life, self._files)
             except OSError as problem:  # the seal stands; who asks what is held will see the rest
-                _log.warning("segments.not_tidied", session=self._life.session, error=str(problem))
+                diagnostics.warning("segments.not_tidied", session=self._life.session, error=str(problem))
             self._writer.unlock()
         return error
 

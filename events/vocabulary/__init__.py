@@ -75,6 +75,7 @@ from .session import (
     SessionConfigured,
     SessionExpired,
     SessionFailed,
+    SessionForked,
     SessionOpened,
     SessionParked,
     Terms,
@@ -109,7 +110,7 @@ from .video import (
 
 EVENT_TYPES: tuple[type[Event], ...] = (
     SessionOpened, SessionConfigured, ConfigProposed, ConfigRefused, SessionClosed, SessionExpired,
-    SessionFailed, SessionParked,
+    SessionFailed, SessionForked, SessionParked,
     WriterOpened, CommandRefused, TurnSignalled,
     ClientAttached, ClientResumed, ClientConfirmed, ClientReplaced, ClientSeen, ClientDetached,
     CommandsAccepted, FramesSent, EventsAcknowledged,
@@ -197,6 +198,7 @@ __all__ = [
     "SessionConfigured",
     "SessionExpired",
     "SessionFailed",
+    "SessionForked",
     "SessionOpened",
     "SessionParked",
     "SpeechStarted",

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, field
 
-from ..ids import SessionId
+from ..ids import Seq, SessionId
 from .base import Event
 from .joyvl import WatchOptions
 from .video import VideoOptions
@@ -34,6 +34,8 @@ class Abilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
     calls_tools: bool = False
     confirms_config: bool = False
     """A configuration holds only once the stage has taken it (ConfigProposed, then SessionConfigured)."""
+    past_units: int = 0
+    """How many of the latest units the stage is told of when it is opened again."""
     response_options: tuple[str, ...] = ("instructions", "max_output_tokens", "voice", "temperature")
     """What may be asked for one response only, and does not leak into the next."""
     max_sessions: int = 0
@@ -188,11 +190,21 @@ class SessionExpired(Event, frozen=True, kw_only=True):
 
 
 class SessionParked(Event, frozen=True, kw_only=True):
-    """The process that served the session stopped, or another asked for it (`handover`). Whoever opens the
-    log next goes on; nobody is connected meanwhile, and the time that a client has to come back begins with
-    the next writer."""
+    """The process that served the session stopped, another asked for it (`handover`), or it is a fork that
+    nobody has come to yet (`forked`). Whoever opens the log next goes on; nobody is connected meanwhile, and
+    the time that a client has to come back begins with the next writer."""
 
     reason: str
+
+
+class SessionForked(Event, frozen=True, kw_only=True):
+    """Everything before this was copied from another session, whose event `at` is the last of it; from here
+    on this one goes its own way."""
+
+    ancillary: ClassVar[bool] = True
+    session: SessionId
+    incarnation: int
+    at: Seq
 
 
 class SessionFailed(Event, frozen=True, kw_only=True):

@@ -41,7 +41,9 @@ document.addEventListener("securitypolicyviolation", (event) =>
 document.addEventListener("DOMContentLoaded", () => {
   for (const [side, seen] of Object.entries(window.levels)) {
     const meter = document.getElementById(`${side}-level`);
-    new MutationObserver(() => seen.push(Number(meter.ariaValueNow))).observe(meter, { attributes: true });
+    if (meter) {
+      new MutationObserver(() => seen.push(Number(meter.ariaValueNow))).observe(meter, { attributes: true });
+    }
   }
 });
 """
@@ -154,6 +156,21 @@ def plugged_in(port: int) -> Iterator[Plug]:
         finally:
             plug._loop.call_soon_threadsafe(over.set)
             standing.result(10)
+
+
+def until(page: Page, expression: str, seconds: float = 20.0) -> None:
+    """Look again until a JavaScript expression is true: the page's policy forbids Playwright's own waiting."""
+    began = time.monotonic()
+    while not page.evaluate(expression):
+        assert time.monotonic() - began < seconds, f"not so within {seconds} s: {expression}"
+        page.wait_for_timeout(20)
+
+
+def choose(page: Page, protocol: str, voice: str = "") -> None:
+    """The protocol of "both at once", and the voice."""
+    page.click("summary:has-text('Settings') >> nth=0")
+    page.select_option("#dialect", protocol)
+    page.fill("#voice", voice)
 
 
 class Watched:

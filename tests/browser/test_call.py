@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tests.browser.driving import Watched, chromium, speech, write_wav
+from tests.browser.driving import Watched, chromium, speech, until, write_wav
 
 pytestmark = pytest.mark.browser
 
@@ -31,9 +31,7 @@ def call(live_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         watched.page.click("#talk")
         watched.page.wait_for_selector('#transcript .it[data-state="cut"]')
         # The fade takes milliseconds; the meter is read twenty times a second.
-        watched.page.wait_for_function(
-            "document.getElementById('its-level').ariaValueNow === '0'", timeout=1000
-        )
+        until(watched.page, "document.getElementById('its-level').ariaValueNow === '0'", 1.0)
         colours = watched.colours()
         watched.page.wait_for_selector("#transcript .it >> nth=2")
         watched.phase_is("speaking")

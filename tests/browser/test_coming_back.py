@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
-from tests.browser.driving import Plug, Watched, chromium, plugged_in, speech, write_wav
+from tests.browser.driving import Plug, Watched, chromium, plugged_in, speech, until, write_wav
 from tests.serving import RunningServer, free_port, running
 
 pytestmark = pytest.mark.browser
@@ -70,7 +70,7 @@ def say(page: Page, text: str) -> None:
 def ask(page: Page, words: int = 3) -> None:
     """For a count, and listen to so many words of it."""
     say(page, "Count")
-    page.wait_for_function(HEARD.format(words))
+    until(page, HEARD.format(words))
 
 
 def answers(page: Page) -> Locator:
@@ -113,7 +113,7 @@ def test_what_was_received_plays_on_without_a_connection(plug: Plug, watched: Wa
     plug.pull()
     watched.phase_is("restoring")
     before = page.evaluate("window.levels.its.length")
-    page.wait_for_function(f"window.levels.its.slice({before}).some((level) => level > 30)")
+    until(page, f"window.levels.its.slice({before}).some((level) => level > 30)")
     plug.put_back()
     counted_to_its_end(watched)
 
@@ -287,7 +287,7 @@ def test_a_frame_that_comes_twice_counts_once(watched: Watched) -> None:
 def test_nothing_is_kept_of_a_conversation_that_is_over(watched: Watched) -> None:
     page = watched.page
     ask(page)
-    page.wait_for_function("sessionStorage.getItem('antiphon.conversation') !== null")
+    until(page, "sessionStorage.getItem('antiphon.conversation') !== null")
     page.click("#talk")
     assert page.evaluate("sessionStorage.length") == 0
     page.reload()

@@ -36,14 +36,23 @@ def test_everything_is_reached_by_keyboard_in_reading_order(live_server: str) ->
     with chromium() as context:
         page = Watched(context, live_server).page
         reached = []
-        for _ in range(7):
+        for _ in range(8):
             page.keyboard.press("Tab")
             reached.append(
                 page.evaluate(
                     "document.activeElement.id || document.activeElement.value || document.activeElement.textContent"
                 )
             )
-        assert reached == ["talk", "duplex", "microphone", "scroller", "message", "Send", "Settings"]
+        assert reached == [
+            "Sessions",
+            "talk",
+            "duplex",
+            "microphone",
+            "scroller",
+            "message",
+            "Send",
+            "Settings",
+        ]
 
 
 def test_the_transcript_is_announced(live_server: str) -> None:
@@ -64,7 +73,7 @@ def test_nothing_comes_from_elsewhere(live_server: str) -> None:
         assert all(url.startswith(live_server) for url in asked)
 
 
-@pytest.mark.parametrize("path", sorted(PAGE.glob("*.js")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(PAGE.rglob("*.js")), ids=lambda path: str(path.relative_to(PAGE)))
 def test_a_module_is_one_idea(path: Path) -> None:
     lines = path.read_text("utf-8").splitlines()
     assert len(lines) <= 200

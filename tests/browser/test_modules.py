@@ -227,7 +227,7 @@ def test_a_page_that_the_browser_silences_is_woken_by_a_click_and_says_so_meanwh
 def test_the_types_hold() -> None:
     options = ["--noEmit", "--allowJs", "--checkJs", "--strict", "--target", "es2023"]
     options += ["--lib", "es2023,dom,dom.iterable", "--module", "esnext", "--moduleResolution", "bundler"]
-    modules = [str(path) for path in PAGE.glob("*.js")]
+    modules = [str(path) for path in PAGE.rglob("*.js")]
     done = subprocess.run(
         ["tsc", *options, str(HERE / "worklet.d.ts"), *modules], capture_output=True, text=True
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import Watched, chromium, speech, write_wav
+from tests.browser.driving import Watched, chromium, speech, until, write_wav
 
 pytestmark = pytest.mark.browser
 
@@ -71,7 +71,7 @@ def test_a_typed_message_starts_a_conversation_and_is_answered(watched: Watched)
 def test_a_typed_message_interrupts_an_answer(watched: Watched) -> None:
     say(watched, "First")
     watched.phase_is("speaking")
-    watched.page.wait_for_function("document.querySelector('.it .heard').textContent.length > 10")
+    until(watched.page, "document.querySelector('.it .heard').textContent.length > 10")
     say(watched, "Second")
     expect(watched.page.locator("#transcript .it").first).to_have_attribute("data-state", "cut")
     expect(watched.page.locator("#transcript .it").last).to_contain_text("Very well.")

@@ -9,23 +9,33 @@ import click
 import pytest
 
 from antiphon.cli.log import log
+from antiphon.cli.replay import replay
 from antiphon.cli.serve import serve
 from antiphon.web.settings import load
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "logs.md").read_text("utf-8")
+REPLAY_DOCS = (Path(__file__).resolve().parents[2] / "docs" / "replay.md").read_text("utf-8")
+GROUPS = {"log": (log, DOCS), "replay": (replay, REPLAY_DOCS)}
+NAMES = [(group, name) for group, (of, _) in GROUPS.items() for name in of.list_commands(click.Context(of))]
 RETENTION = ("--keep-audio", "--keep-events", "--max-data", "--no-audio-log", "--min-free")
 
 
-@pytest.mark.parametrize("name", sorted(log.commands))
-def test_every_command_is_described(name: str) -> None:
-    assert f"`antiphon log {name}`" in DOCS or f"$ antiphon log {name}" in DOCS, name
+@pytest.mark.parametrize(("group", "name"), NAMES)
+def test_every_command_is_described(group: str, name: str) -> None:
+    _, docs = GROUPS[group]
+    assert re.search(rf"(`|\$ )antiphon {group} {name}\b", docs), name
 
 
-def test_what_is_described_is_there() -> None:
-    named = set(re.findall(r"antiphon log ([a-z]+)", DOCS))
-    assert named <= log.commands.keys()
-    for name, options in re.findall(r"\$ antiphon log ([a-z]+)((?: (?!--data)\S+)*)", DOCS):
-        known = {option for one in log.commands[name].params for option in one.opts}
+@pytest.mark.parametrize("group", GROUPS)
+def test_what_is_described_is_there(group: str) -> None:
+    commands, docs = GROUPS[group]
+    context = click.Context(commands)
+    named = set(re.findall(rf"antiphon {group} ([a-z]+)", docs))
+    assert named <= set(commands.list_commands(context))
+    for name, options in re.findall(rf"\$ antiphon {group} ([a-z]+)((?: (?!--data)\S+)*)", docs):
+        command = commands.get_command(context, name)
+        assert command is not None
+        known = {option for one in command.params for option in one.opts}
         assert {one for one in options.split() if one.startswith("--")} <= known, name
 
 

@@ -11,13 +11,15 @@ from click.testing import CliRunner, Result
 
 from antiphon.cli.main import main
 from antiphon.events.envelope import Draft
-from antiphon.events.ids import Seq
+from antiphon.events.ids import Seq, SessionId
 from antiphon.events.segments.log import SegmentLog
-from antiphon.events.store import Expect
-from antiphon.events.vocabulary import TextSpoken
+from antiphon.events.store import Expect, Scope
+from antiphon.events.vocabulary import AudioSpoken, TextSpoken
 from antiphon.replay import sources
 from antiphon.replay.intake import take_in
 from tests.golden.corpus import GOLDEN
+
+from .logs import damage
 
 RECORDING = GOLDEN / "0.2.0" / "scripted.antiphon.zip"
 
@@ -81,6 +83,28 @@ def test_a_difference_is_shown_and_is_exit_code_4(store: SegmentLog, tmp_path: P
     assert result.exit_code == 4
     assert "DIFFERENT: meaning" in result.output
     assert "Not what was said." in result.output
+
+
+def test_audio_is_read_where_it_is_asked_for_and_must_be_what_was_sent(
+    store: SegmentLog, tmp_path: Path
+) -> None:
+    session, data = keep(store), tmp_path / "data"
+    told = json.loads(run(session, "--data", data, "--audio", "--json").output)
+    assert told["audio_s"] == pytest.approx(2.0, abs=1.5)
+    spoken = next(one for one in store.read(SessionId(session)) if isinstance(one.event, AudioSpoken))
+    (audio,) = data.rglob("audio.blob")
+    assert spoken.blob is not None
+    damage(audio, spoken.blob.offset + 100)
+    assert run(session, "--data", data).exit_code == 0
+    assert run(session, "--data", data, "--audio").exit_code == 3
+
+
+def test_erased_audio_is_said_and_is_no_difference(store: SegmentLog, tmp_path: Path) -> None:
+    session = keep(store)
+    store.erase(SessionId(session), Scope.AUDIO)
+    result = run(session, "--data", tmp_path / "data", "--audio")
+    assert result.exit_code == 0, result.output
+    assert "audio erased" in result.output
 
 
 def test_damage_is_exit_code_3_and_hides_nothing_else(store: SegmentLog, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from antiphon.actors.modes.joyvl.commands import SetPersona
 from antiphon.actors.modes.personaplex import commands as of_moshi
 from antiphon.actors.modes.video.commands import Finish, Show
 from antiphon.actors.session import commands as c
-from antiphon.events.ids import ItemId, Operation
+from antiphon.events.ids import ItemId, Operation, Seq, SessionId
 from antiphon.events.vocabulary import (
     Config,
     Item,
@@ -247,6 +247,22 @@ def watcher() -> Talk:
     return talk
 
 
+def forked() -> Talk:
+    """A copy of another session, in the middle of an answer: somebody comes and goes on with it."""
+    talk = Talk(session="forked", token=b"\1" * 32, terms=Terms(disconnect_grace_s=30))
+    talk.utterance("what is the time")
+    talk.say("It is", 400)
+    talk.do(c.Fork(session=SessionId("original"), incarnation=0, source_seq=Seq(70)))
+    talk.boot = "another boot"
+    talk.open_writer()
+    talk.do(c.Resume(dialect="realtime", presented=b"\1" * 32, token=b"\2" * 32))
+    talk.do(c.RecordStage(stage="model", what="opened", engine="another"))
+    talk.say(" noon.", 400)
+    talk.finish()
+    talk.do(c.CloseSession(reason="client"))
+    return talk
+
+
 SCENES = (
     utterances,
     continuously,
@@ -258,6 +274,7 @@ SCENES = (
     stream,
     watcher,
     moshi,
+    forked,
 )
 
 

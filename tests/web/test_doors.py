@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from antiphon.web.app import PAGE_HEADERS
 from antiphon.web.settings import SettingsError, load
 from tests.serving import RunningServer, running
 
@@ -83,6 +84,13 @@ async def test_the_page_of_the_server_itself_may_connect(echo_server: RunningSer
 def test_a_foreign_name_for_this_machine_is_not_served(echo_server: RunningServer) -> None:
     assert echo_server.get("/live", headers={"host": "rebound.example"}).status_code == 403
     assert echo_server.get("/live", headers={"host": f"localhost:{echo_server.port}"}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/live"])
+def test_whatever_a_browser_is_given_says_what_it_may_do(echo_server: RunningServer, path: str) -> None:
+    headers = echo_server.get(path).headers
+    assert headers.get_list("content-security-policy") == [PAGE_HEADERS["content-security-policy"]]
+    assert headers["x-content-type-options"] == "nosniff"
 
 
 def test_an_address_that_others_reach_needs_a_key() -> None:

@@ -325,3 +325,24 @@ async def _abandoned(tmp_path: Path) -> None:
         ]
     happened = events(server, seat.session)
     assert [one.reason for one in happened if isinstance(one, SessionExpired)] == ["disconnect_grace_expired"]
+
+
+async def test_a_resume_that_lay_in_a_process_which_stood_still_is_not_done_once_its_client_has_left(
+    server: RunningServer,
+) -> None:
+    """The client gave up on it and is elsewhere: it would take the place of itself."""
+    first, second = server.serving_pids
+    async with at(server, first) as client, at(server, second) as late:
+        seat = await take_seat(client)
+        os.kill(second, signal.SIGSTOP)
+        try:
+            await late.send(seat.resume())
+            closing = asyncio.create_task(late.socket.close(1001))
+            await asyncio.sleep(0)  # the frame leaves; the answer does not come
+        finally:
+            os.kill(second, signal.SIGCONT)
+        await closing
+        async with at(server, second) as another:  # it has had time by then
+            await end(another, await take_seat(another))
+        await end(client, seat)
+    assert ClientReplaced not in kinds(server, seat)

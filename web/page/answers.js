@@ -7,23 +7,12 @@
  * interrupted answer is not played. If it does arrive, the server knows more than the user heard, and is told.
  */
 
-import { Words } from "./heard.js";
-import { Decoder } from "./pcm.js";
+import { begun } from "./answer.js";
 import { cancel, numberOf, retrieve, truncate } from "./protocol.js";
 
 /** @typedef {import("./protocol.js").ServerEvent} ServerEvent */
 
-/**
- * @typedef {object} Answer
- * @property {string} response
- * @property {number} before number of the last frame that is not of its response
- * @property {Words} words
- * @property {Decoder} decoder
- * @property {number | null} cutMs what was heard when it was interrupted
- * @property {number | null} kept characters that the server keeps, once it has said so
- * @property {boolean} told the server knows `cutMs`
- * @property {boolean} silent it is given as text only
- */
+/** @typedef {import("./answer.js").Answer} Answer */
 
 export class Answers {
   /** The response that is being generated. @type {string | null} */
@@ -37,8 +26,10 @@ export class Answers {
    * @param {import("./playback.js").Playback} playback
    * @param {import("./transcript.js").Transcript} transcript
    * @param {(event: import("./protocol.js").ClientEvent) => void} send
+   * @param {() => void} onCut something that sounded was cut off
    */
-  constructor(playback, transcript, send) {
+  constructor(playback, transcript, send, onCut) {
+    this.onCut = onCut;
     this.playback = playback;
     this.transcript = transcript;
     this.send = send;
@@ -55,6 +46,7 @@ export class Answers {
    */
   interrupt(response = this.active) {
     const unplayed = new Map(this.playback.flush().map(({ item, heardMs }) => [item, heardMs]));
+    if (unplayed.size) this.onCut();
     for (const [item, answer] of this.#answers) {
       if (answer.cutMs !== null || !(unplayed.has(item) || answer.response === response)) continue;
       if (answer.silent || !this.#hasBegun(item, answer)) continue;
@@ -116,21 +108,22 @@ export class Answers {
   /** @param {ServerEvent} event */
   #itemAdded({ response_id, item }) {
     if (item.type !== "message") return;
-    this.#answers.set(item.id, {
-      response: response_id,
-      before: this.#before,
-      words: new Words(),
-      decoder: new Decoder(),
-      cutMs: null,
-      kept: null,
-      told: false,
-      silent: false,
-    });
+    this.#answers.set(item.id, begun(response_id, this.#before));
     this.transcript.answerBegan(item.id);
   }
 
+  /** An answer that had begun before this page came to the conversation. @param {ServerEvent} event */
+  #meet(event) {
+    if (this.active || this.#answers.has(event.item_id)) return;
+    this.active = event.response_id;
+    this.#before = (numberOf(event) ?? 1) - 1;
+    this.#itemAdded({ ...event, item: { id: event.item_id, type: "message" } });
+  }
+
   /** @param {ServerEvent} event */
-  #said({ item_id, delta }) {
+  #said(event) {
+    this.#meet(event);
+    const { item_id, delta } = event;
     this.#answers.get(item_id)?.words.add(delta, this.playback.receivedMs(item_id));
   }
 
@@ -142,7 +135,9 @@ export class Answers {
   }
 
   /** @param {ServerEvent} event */
-  #sounded({ item_id, delta }) {
+  #sounded(event) {
+    this.#meet(event);
+    const { item_id, delta } = event;
     const answer = this.#answers.get(item_id);
     if (!answer) return;
     if (answer.cutMs === null) this.playback.play(item_id, answer.decoder.decode(delta));

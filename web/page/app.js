@@ -1,10 +1,12 @@
 /** The page itself: what is clicked becomes a conversation, what happens in it becomes visible. */
 
 import { Call } from "./call.js";
+import { Choices } from "./choices.js";
 import { Conversation } from "./conversation.js";
 import { EchoGuard } from "./guard.js";
 import { look } from "./health.js";
-import { keep, kept } from "./kept.js";
+import { HealthView } from "./health-view.js";
+import { invited, keep, kept } from "./kept.js";
 import { LevelView } from "./levels.js";
 import { Manner } from "./manner.js";
 import { isAnswering, isHeld, isOver, NAMES, next } from "./phases.js";
@@ -52,6 +54,15 @@ const sources = new Sources(
   { chosen: () => void (isHeld(phase) && conversation?.listenTo(sources.voice)), trouble: tell },
 );
 
+const healthView = new HealthView(element("loading", HTMLUListElement), element("notice", HTMLElement));
+const choices = new Choices((id) => element(id, HTMLElement), guard, {
+  drop: () => conversation?.drop(),
+  takeOver: () => {
+    keepPlace();
+    window.open(location.href); // a tab that this one opens has what it keeps
+  },
+});
+
 /** @type {import("./phases.js").Phase} */
 let phase = "idle";
 /** @type {Conversation | Call | null} */
@@ -71,8 +82,9 @@ const hooks = {
   step,
   trouble: tell,
   loading,
-  health: showHealth,
+  health: (/** @type {import("./health.js").Health} */ health) => healthView.show(health),
   recordingEnded: () => sources.recordingEnded(),
+  mark: (/** @type {string} */ label) => levels.mark(label),
 };
 
 /** @param {import("./phases.js").Step} happened */
@@ -84,6 +96,7 @@ function step(happened) {
   talk.textContent = isOver(phase) ? "Talk" : "Stop";
   interrupt.disabled = !isAnswering(phase) || conversation instanceof Call;
   mute.disabled = !isHeld(phase);
+  choices.offer(isHeld(phase) && !(conversation instanceof Call));
   if (happened === "ready") keyForm.hidden = true;
   if (happened === "ready") keepPlace(); // the token is a new one
   if (isOver(phase)) keep(null);
@@ -92,7 +105,7 @@ function step(happened) {
 /** @param {import("./health.js").Health} health */
 function loading(health) {
   step("loading");
-  showHealth(health);
+  healthView.show(health);
 }
 
 /** @param {import("./words.js").Trouble} what */
@@ -100,22 +113,6 @@ function tell({ says, wantsKey }) {
   trouble.textContent = says;
   if (wantsKey) keyForm.hidden = false;
   if (wantsKey) key.focus();
-}
-
-/** @param {import("./health.js").Health} health */
-function showHealth({ notice, stages = {} }) {
-  const loading = element("loading", HTMLUListElement);
-  const waiting = Object.entries(stages).filter(([, stage]) => stage.state !== "ready");
-  loading.hidden = waiting.length === 0;
-  const lines = waiting.map(([name, { state, progress }]) => {
-    const line = document.createElement("li");
-    line.textContent = `${name}: ${[state, progress].filter(Boolean).join(", ")}`;
-    return line;
-  });
-  loading.replaceChildren(...lines);
-  const aside = element("notice", HTMLElement);
-  if (notice) aside.textContent = notice;
-  aside.hidden = !aside.textContent;
 }
 
 // --- what is asked ----------------------------------------------------------------------------------------
@@ -127,7 +124,9 @@ function begin(from) {
   tell({ says: "" });
   mute.setAttribute("aria-pressed", "false");
   const notes = (/** @type {string[]} */ told) => manner.note(told);
-  conversation = manner.takesTurns ? new Call(hooks, manner.call.config(), notes) : new Conversation(hooks);
+  conversation = manner.takesTurns
+    ? new Call(hooks, manner.call.config(), notes)
+    : new Conversation(hooks, choices.opening());
   void conversation.start(key.value.trim(), from);
 }
 
@@ -135,7 +134,7 @@ function begin(from) {
 function goOn(from) {
   sources.choose(from.speaks ? "microphone" : "typing");
   mute.setAttribute("aria-pressed", String(from.muted));
-  const again = new Conversation(hooks);
+  const again = new Conversation(hooks, choices.opening(from.place.dialect));
   conversation = again;
   again.goOn(key.value.trim(), from);
 }
@@ -177,21 +176,14 @@ element("composer", HTMLFormElement).addEventListener("submit", (event) => {
   if (isOver(phase)) begin(sources.choice === "microphone" ? null : sources.voice);
   conversation?.say(text);
 });
-for (const [id, set] of /** @type {const} */ ([
-  ["guard-ms", (/** @type {number} */ value) => void (guard.forMs = value)],
-  ["guard-db", (/** @type {number} */ value) => void (guard.marginDb = value)],
-])) {
-  const input = element(id, HTMLInputElement);
-  input.addEventListener("change", () => input.checkValidity() && set(input.valueAsNumber));
-}
 
 key.value = sessionStorage.getItem(KEY) ?? "";
 setInterval(() => {
   conversation?.show();
-  levels.push(conversation?.levels() ?? { you: 0, it: 0 });
+  levels.push(conversation?.levels() ?? { you: 0, it: 0, unheard: 0 });
 }, TICK_MS);
 setInterval(keepPlace, KEEP_MS);
 window.addEventListener("pagehide", keepPlace);
-look().then(({ health }) => showHealth(health), () => {});
-const place = kept();
+look().then(({ health }) => healthView.show(health), () => {});
+const place = invited() ?? kept();
 if (place) goOn(place);

@@ -86,8 +86,11 @@ export class Call {
   }
 
   levels() {
-    return { you: this.#hearing.level, it: this.#playback.level() };
+    return { you: this.#hearing.level, it: this.#playback.level(), unheard: 0 };
   }
+
+  /** Nobody comes back to a call. */
+  drop() {}
 
   /** Bring the transcript up to what has been heard. */
   show() {

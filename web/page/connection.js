@@ -9,13 +9,17 @@
  * @typedef {object} Place where a conversation stands: what it takes to come back to it
  * @property {string} session
  * @property {string} token whoever has it can take the conversation over
- * @property {number} last number of the last frame that is here
+ * @property {number} last number of the last frame that is here; -1: none is, and only what nobody was sent is told
+ * @property {import("./opening.js").Dialect} [dialect]
  *
  * @typedef {object} Handlers
  * @property {(event: import("./protocol.js").ServerEvent) => void} event
+ * @property {() => void} opened
  * @property {(ending: Ending) => void} ended called once; not after `close` or `abandon`
  */
 
+/** A network that takes nothing for so long is gone, although nobody says so. */
+const STUCK_MS = 5000;
 /** More than this waiting in the browser means that the network is slower than speech. */
 const MOST_WAITING_BYTES = 512 * 1024;
 /** Close code: to the server it is an accident, after which we may come back. */
@@ -25,6 +29,8 @@ export class Connection {
   #socket;
   #opened = false;
   #given = 0;
+  /** What the network had taken when it last took anything. */
+  #moved = { taken: 0, atMs: performance.now() };
 
   /**
    * A key travels as a subprotocol: a browser cannot set headers. Throws SyntaxError if a key contains what
@@ -32,11 +38,15 @@ export class Connection {
    * @param {string} key empty for none
    * @param {Place | null} place of a session to come back to; null for a new one
    * @param {Handlers} on
+   * @param {import("./opening.js").Dialect} dialect
    */
-  constructor(key, place, on) {
+  constructor(key, place, on, dialect) {
     const protocols = key ? ["realtime", `openai-insecure-api-key.${key}`] : ["realtime"];
-    this.#socket = new WebSocket(address(place), protocols);
-    this.#socket.onopen = () => void (this.#opened = true);
+    this.#socket = new WebSocket(address(place, dialect), protocols);
+    this.#socket.onopen = () => {
+      this.#opened = true;
+      on.opened();
+    };
     this.#socket.onmessage = ({ data }) => on.event(JSON.parse(data));
     this.#socket.onclose = ({ code, reason }) => on.ended({ opened: this.#opened, code, reason });
   }
@@ -49,14 +59,13 @@ export class Connection {
     this.#socket.send(text);
   }
 
-  /** Whether anything waits to be taken by the network. */
-  get waits() {
-    return this.#socket.bufferedAmount > 0;
-  }
-
-  /** How much the network has taken: while it is there, this grows as long as anything waits. */
-  get taken() {
-    return this.#given - this.#socket.bufferedAmount;
+  /** Whether the network has taken nothing for long, although something waits; looked at now and then. */
+  hangs() {
+    const waits = this.#socket.bufferedAmount;
+    const taken = this.#given - waits;
+    const atMs = performance.now();
+    if (!waits || taken !== this.#moved.taken) this.#moved = { taken, atMs };
+    return atMs - this.#moved.atMs >= STUCK_MS;
   }
 
   /** Whether so much is waiting to be sent that more would only come late. */
@@ -81,13 +90,15 @@ export class Connection {
   }
 }
 
-/** @param {Place | null} place */
-function address(place) {
+/** @type {(place: Place | null, dialect: import("./opening.js").Dialect) => URL} */
+function address(place, dialect) {
   const url = new URL("/v1/realtime", location.href);
   url.protocol = url.protocol.replace("http", "ws");
   if (place) {
     const { session, token, last } = place;
-    url.search = String(new URLSearchParams({ session_id: session, resume_token: token, after: String(last) }));
+    url.search = String(new URLSearchParams({ session_id: session, resume_token: token }));
+    if (last >= 0) url.searchParams.set("after", String(last));
   }
+  if (dialect === "duplex") url.searchParams.set("duplex", "1");
   return url;
 }

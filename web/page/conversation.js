@@ -1,15 +1,8 @@
 /** One conversation: from the first look at the server, through everything said, to its end. */
 
-import { Answers } from "./answers.js";
-import { Complaints } from "./complaints.js";
-import { Course } from "./course.js";
-import { Gap } from "./gap.js";
 import { untilReady } from "./health.js";
-import { Hearing } from "./hearing.js";
 import { Line } from "./line.js";
-import { Playback } from "./playback.js";
-import { append, configure } from "./protocol.js";
-import { Turns } from "./turns.js";
+import { Parts } from "./parts.js";
 import * as words from "./words.js";
 
 /** @typedef {import("./hooks.js").Hooks} Hooks */
@@ -18,16 +11,10 @@ import * as words from "./words.js";
 /** @typedef {import("./kept.js").Kept} Kept */
 
 export class Conversation {
-  #playback;
-  #hearing;
-  #answers;
-  #turns;
-  #course;
-  #gap;
-  #complaints;
+  #opening;
+  #parts;
   #waiting = new AbortController();
   #key = "";
-  #detectsTurns = true;
   /** An earlier life of the page has told the server what we want of it. */
   #isConfigured = false;
   /** @type {Line | null} */
@@ -35,28 +22,21 @@ export class Conversation {
   /** Typed before the session stood. @type {string[]} */
   #unsaid = [];
 
-  /** Create it inside a click: browsers start the loudspeaker only then. @param {Hooks} hooks */
-  constructor(hooks) {
+  /**
+   * Create it inside a click: browsers start the loudspeaker only then.
+   * @param {Hooks} hooks
+   * @param {import("./opening.js").Opening} opening
+   */
+  constructor(hooks, opening) {
     this.hooks = hooks;
-    this.#complaints = new Complaints(hooks.trouble);
-    this.#playback = new Playback({
-      began: () => this.#course.sounding(),
-      drained: () => this.#course.quiet(),
-      silenced: (is) => hooks.trouble(is ? words.SILENCED : { says: "" }),
-    });
-    const give = (/** @type {Line} */ line, /** @type {Float32Array} */ frame) => line.stream(append(frame));
-    this.#hearing = new Hearing(hooks, this.#playback, give);
-    const send = (/** @type {import("./protocol.js").ClientEvent} */ event) => this.#line?.send(event);
-    this.#answers = new Answers(this.#playback, hooks.transcript, send);
-    this.#turns = new Turns(this.#answers, hooks.transcript, hooks.step, send);
-    this.#course = new Course(hooks, this.#playback, this.#answers);
-    this.#gap = new Gap(hooks, this.#hearing, this.#turns, this.#answers);
+    this.#opening = opening;
+    this.#parts = new Parts(hooks, opening, (event) => this.#line?.send(event));
   }
 
   /** Never rejects: what goes wrong is told through the hooks. @type {(key: string, voice: Voice) => Promise<void>} */
   async start(key, voice) {
     this.#key = key;
-    this.#hearing.voice = voice;
+    this.#parts.hearing.voice = voice;
     this.hooks.step("start");
     try {
       this.hooks.health(await untilReady(this.hooks.loading, this.#waiting.signal));
@@ -75,7 +55,7 @@ export class Conversation {
     this.hooks.step("start");
     this.hooks.transcript.restore(lines);
     this.#isConfigured = true;
-    for (const [item, heardMs] of heard) this.#playback.passOver(item, heardMs);
+    for (const [item, heardMs] of heard) this.#parts.playback.passOver(item, heardMs);
     this.mute(muted);
     this.#connect(place);
     if (speaks) void this.listenTo("microphone");
@@ -83,42 +63,48 @@ export class Conversation {
 
   /** What takes it to go on with it; null when it has not begun, or is over. @returns {Kept | null} */
   kept() {
-    const place = this.#hearing.line?.place;
+    const place = this.#parts.hearing.line?.place;
     if (!place || this.#over) return null;
-    const { last, heard } = this.#answers.unsettled(place.last);
-    const { muted, voice } = this.#hearing;
+    const { last, heard } = this.#parts.answers.unsettled(place.last);
+    const { muted, voice } = this.#parts.hearing;
     const lines = this.hooks.transcript.written();
-    return { place: { ...place, last }, heard, lines, muted, speaks: voice === "microphone" };
+    const { dialect } = this.#opening;
+    return { place: { ...place, last, dialect }, heard, lines, muted, speaks: voice === "microphone" };
   }
 
   /** Take the user's voice from there, from now on; whether it could be. @type {(voice: Voice) => Promise<boolean>} */
   listenTo(voice) {
-    return this.#hearing.listenTo(voice);
+    return this.#parts.hearing.listenTo(voice);
   }
 
   /** A typed message; it may come before the session stands. @param {string} text */
   say(text) {
-    if (this.#hearing.line) this.#turns.say(text);
+    if (this.#parts.hearing.line) this.#parts.turns.say(text);
     else this.#unsaid.push(text);
   }
 
   interrupt() {
-    this.#turns.interrupt();
+    this.#parts.turns.interrupt();
   }
 
   /** @param {boolean} muted */
   mute(muted) {
-    this.#hearing.mute(muted);
+    this.#parts.hearing.mute(muted);
   }
 
-  /** How loud both sides are now. */
+  /** How loud both sides are now, and how loud the answer would be that was cut off. */
   levels() {
-    return { you: this.#hearing.level, it: this.#playback.level() };
+    return this.#parts.levels();
+  }
+
+  /** As a network does it: the conversation goes on over another connection. */
+  drop() {
+    this.#line?.drop();
   }
 
   /** Bring the transcript up to what has been heard. */
   show() {
-    this.#answers.show();
+    this.#parts.show();
   }
 
   stop() {
@@ -134,12 +120,14 @@ export class Conversation {
   /** @param {import("./line.js").Place | null} place */
   #connect(place) {
     try {
-      this.#line = new Line(this.#key, place, {
+      /** @type {import("./line.js").Handlers} */
+      const on = {
         event: (event) => this.#received(event),
-        lost: () => this.#gap.began(),
+        lost: () => this.#parts.gap.began(),
         back: (event, gapMs) => this.#back(event, gapMs),
-        ended: (ending, refusal) => this.#fail(this.#complaints.about(ending, refusal, this.#key !== "")),
-      });
+        ended: (ending, refusal) => this.#fail(this.#parts.complaints.about(ending, refusal, this.#key !== "")),
+      };
+      this.#line = new Line(this.#key, place, on, this.#opening);
     } catch {
       this.#fail(words.BAD_KEY);
     }
@@ -147,34 +135,32 @@ export class Conversation {
 
   /** @type {(event: ServerEvent, gapMs: number) => void} */
   #back(event, gapMs) {
-    this.#gap.ended(gapMs);
-    if (this.#hearing.line) this.#course.ready();
+    this.#parts.gap.ended(gapMs);
+    if (this.#opening.isDuplex) this.#opening.take(event.session);
+    if (this.#parts.hearing.line) this.#parts.course.ready();
     else if (this.#isConfigured) this.#begin();
     else this.#greeted(event);
   }
 
   /** @param {ServerEvent} event */
   #received(event) {
-    this.#complaints.receive(event);
-    this.#turns.receive(event);
-    this.#answers.receive(event);
-    this.#course.receive(event);
+    this.#parts.receive(event);
     if (event.type === "session.created") this.#greeted(event);
     if (event.type === "session.updated") this.#begin();
   }
 
   /** @param {ServerEvent} event */
   #greeted({ session }) {
-    this.#detectsTurns = session.audio?.input?.turn_detection !== null;
-    this.#line?.send(configure(this.#detectsTurns));
+    const answer = this.#opening.answer(session);
+    if (answer) this.#line?.send(answer);
   }
 
   #begin() {
-    if (this.#hearing.line) return;
-    this.#hearing.line = this.#line;
-    this.#course.ready();
-    const { voice } = this.#hearing;
-    if (voice && !this.#detectsTurns) this.hooks.trouble(words.NO_TURNS);
+    if (this.#parts.hearing.line) return;
+    this.#parts.hearing.line = this.#line;
+    this.#parts.course.ready();
+    const { voice } = this.#parts.hearing;
+    if (voice && !this.#opening.detectsTurns) this.hooks.trouble(words.NO_TURNS);
     if (voice instanceof Float32Array) void this.listenTo(voice);
     for (const text of this.#unsaid.splice(0)) this.say(text);
   }
@@ -188,13 +174,13 @@ export class Conversation {
   }
 
   #end() {
-    this.#answers.interrupt();
-    this.#answers.show();
+    this.#parts.answers.interrupt();
+    this.#parts.answers.show();
     this.hooks.transcript.close();
     this.#waiting.abort();
-    this.#gap.forget();
-    this.#hearing.close();
+    this.#parts.gap.forget();
+    this.#parts.hearing.close();
     this.#line?.close();
-    this.#playback.close();
+    this.#parts.playback.close();
   }
 }

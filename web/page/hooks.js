@@ -12,6 +12,7 @@
  * @property {(health: Health) => void} loading the server is not ready yet
  * @property {(health: Health) => void} health
  * @property {() => void} recordingEnded
+ * @property {(label: string) => void} mark something for the timeline
  */
 
 export {};

@@ -20,6 +20,19 @@ export function keep(kept) {
   else sessionStorage.removeItem(NAME);
 }
 
+/**
+ * A conversation that the page's address names (`antiphon replay fork` prints such addresses). The token does
+ * not stay there. @returns {Kept | null}
+ */
+export function invited() {
+  const named = new URLSearchParams(location.hash.slice(1));
+  const session = named.get("session_id");
+  const token = named.get("resume_token");
+  if (!session || !token) return null;
+  history.replaceState(null, "", location.pathname + location.search);
+  return { place: { session, token, last: -1 }, heard: [], muted: false, speaks: false, lines: [] };
+}
+
 /** @returns {Kept | null} */
 export function kept() {
   const text = sessionStorage.getItem(NAME);

@@ -30,8 +30,6 @@ const PATIENCE_MS = 30_000;
 const ATTEMPT_MS = 10_000;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 4000;
-/** A network that takes nothing for so long is gone, although nobody says so. */
-const STUCK_MS = 5000;
 const LOOK_MS = 1000;
 /** The server wants no more of it: it ended, another took it over, or it was refused. */
 const WANTED = new Set([1000, 1008]);
@@ -46,6 +44,7 @@ export const waitMs = (attempts) => Math.min(FIRST_WAIT_MS * 2 ** attempts, LONG
 
 export class Line {
   #key;
+  #opening;
   #on;
   /** Where it stands; null until the server has said how to come back. @type {Place | null} */
   #place;
@@ -58,8 +57,6 @@ export class Line {
   /** @type {ClientEvent[]} */
   #unsent = [];
   #isExpired = false;
-  /** What the network had taken when it last took anything. */
-  #moved = { taken: 0, atMs: 0 };
   #done = new AbortController();
   /** @type {number | undefined} */
   #timer;
@@ -70,9 +67,11 @@ export class Line {
    * @param {string} key empty for none
    * @param {Place | null} place of a session to come back to; null for a new one
    * @param {Handlers} on
+   * @param {import("./opening.js").Opening | null} [opening] how it is asked for; in the plain protocol unless told
    */
-  constructor(key, place, on) {
+  constructor(key, place, on, opening = null) {
     this.#key = key;
+    this.#opening = opening;
     this.#on = on;
     this.#place = place && { ...place };
     if (place) this.#gap = { why: LOST, sinceMs: performance.now(), attempts: 0 };
@@ -117,11 +116,23 @@ export class Line {
 
   #connect() {
     this.#refusal = null;
-    this.#connection = new Connection(this.#key, this.#place, {
-      event: (event) => this.#received(event),
-      ended: (ending) => this.#ended(ending),
-    });
+    const on = {
+      opened: () => this.#opened(),
+      event: (/** @type {ServerEvent} */ event) => this.#received(event),
+      ended: (/** @type {Ending} */ ending) => this.#ended(ending),
+    };
+    this.#connection = new Connection(this.#key, this.#place, on, this.#opening?.dialect ?? "realtime");
     if (this.#gap) this.#timer = setTimeout(() => this.#drop(), ATTEMPT_MS);
+  }
+
+  #opened() {
+    const first = this.#opening?.first;
+    if (first && !this.#place) this.#connection?.send(first);
+  }
+
+  /** As a network drops a connection: the server is not told, and it is sought again. */
+  drop() {
+    if (this.#isLive) this.#drop();
   }
 
   #tryNow() {
@@ -132,11 +143,7 @@ export class Line {
 
   /** A connection can hang without an end: what is spoken into it shows that. */
   #look() {
-    if (!this.#isLive || !this.#connection) return;
-    const { waits, taken } = this.#connection;
-    const atMs = performance.now();
-    if (!waits || taken !== this.#moved.taken) this.#moved = { taken, atMs };
-    else if (atMs - this.#moved.atMs >= STUCK_MS) this.#drop();
+    if (this.#isLive && this.#connection?.hangs()) this.#drop();
   }
 
   /** Give a connection up that does not end by itself. */
@@ -147,7 +154,7 @@ export class Line {
 
   /** @param {ServerEvent} event */
   #received(event) {
-    if (event.type === "session.created") return this.#greeted(event);
+    if (event.type === "session.created" || event.type === "session.resumed") return this.#greeted(event);
     if (this.#gap && event.type === "error") return void (this.#refusal = event.error);
     const number = numberOf(event);
     if (number !== null && this.#place) {
@@ -160,9 +167,8 @@ export class Line {
 
   /** @param {ServerEvent} event */
   #greeted(event) {
-    const { id: session, resume_token: token } = event.session;
+    const { session_id: session = event.session.id, resume_token: token = event.session.resume_token } = event;
     const gap = this.#gap;
-    this.#moved = { taken: 0, atMs: performance.now() };
     if (session && token) this.#place = { session, token, last: this.#place?.last ?? numberOf(event) ?? 0 };
     if (!gap) return this.#on.event(event);
     clearTimeout(this.#timer);

@@ -59,6 +59,15 @@ export class Decoder {
   }
 }
 
+/** A moment of the page's timeline. */
+export const BLOCK_SAMPLES = (RATE * 50) / 1000;
+
+/** How loud each moment of a piece is. @param {Float32Array} samples @returns {number[]} */
+export function levels(samples) {
+  const count = Math.ceil(samples.length / BLOCK_SAMPLES);
+  return Array.from({ length: count }, (_, k) => loudness(samples.subarray(k * BLOCK_SAMPLES, (k + 1) * BLOCK_SAMPLES)));
+}
+
 /**
  * Root mean square: how loud a piece is, 0..1.
  * @param {Float32Array} samples

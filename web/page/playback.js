@@ -5,7 +5,7 @@
  * by now is `currentTime` less the output latency; nothing else counts as heard.
  */
 
-import { loudness, RATE, toMs, toSamples } from "./pcm.js";
+import { BLOCK_SAMPLES, levels, loudness, RATE, toMs, toSamples } from "./pcm.js";
 import { wake } from "./wake.js";
 
 /** Head start after silence, so that a late piece does not tear a hole. */
@@ -18,7 +18,7 @@ const FADE_S = 0.012;
  * @property {number} received samples
  * @property {number} played samples of pieces that are done with
  * @property {number} known samples at its beginning that were heard before, and are not played again
- * @property {{from: number, samples: number}[]} pieces still to be played, in samples of the audio clock
+ * @property {{from: number, samples: number, levels: number[]}[]} pieces still to be played, in samples of the audio clock
  */
 
 export class Playback {
@@ -31,6 +31,8 @@ export class Playback {
   /** @type {Set<AudioBufferSourceNode>} */
   #sources = new Set();
   #next = 0;
+  /** How loud the moments would be from now on that were cut off. @type {number[]} */
+  #cut = [];
 
   /**
    * Create it inside a click: browsers start audio only then. Otherwise it may be silenced until there is one.
@@ -74,7 +76,8 @@ export class Playback {
     source.connect(this.#bus);
     source.start(from / RATE);
     source.onended = () => this.#ended(source);
-    track.pieces.push({ from, samples: samples.length });
+    track.pieces.push({ from, samples: samples.length, levels: levels(samples) });
+    this.#cut = [];
     track.received += samples.length;
     this.#next = from + samples.length;
     const first = !this.sounding;
@@ -105,11 +108,17 @@ export class Playback {
     for (const [item, track] of this.#tracks) {
       if (track.pieces.length === 0) continue;
       track.played = this.#heard(track);
+      this.#cut.push(...this.#ahead(track));
       track.pieces = [];
       if (track.played < track.received) cut.push({ item, heardMs: toMs(track.played) });
     }
     this.#silence();
     return cut;
+  }
+
+  /** How loud this moment would be had nobody cut it off; asked for once a moment. */
+  unheard() {
+    return this.#cut.shift() ?? 0;
   }
 
   /** How loud it is at this moment, 0..1. */
@@ -145,6 +154,12 @@ export class Playback {
     const now = (this.#context.currentTime - (this.#context.outputLatency || 0)) * RATE;
     const played = track.pieces.map(({ from, samples }) => Math.max(0, Math.min(samples, now - from)));
     return Math.round(played.reduce((sum, one) => sum + one, track.played));
+  }
+
+  /** @param {Track} track @returns {number[]} */
+  #ahead({ pieces }) {
+    const now = this.#context.currentTime * RATE;
+    return pieces.flatMap(({ from, levels }) => levels.slice(Math.max(Math.ceil((now - from) / BLOCK_SAMPLES), 0)));
   }
 
   #silence() {

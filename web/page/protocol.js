@@ -23,6 +23,7 @@ import { encode, RATE, toBase64 } from "./pcm.js";
  * @property {string} [id]
  * @property {string} [resume_token]
  * @property {{input?: {turn_detection?: object | null}}} [audio]
+ * @property {{supports_model_native_turn_policy?: boolean, supports_server_vad?: boolean}} [capabilities]
  *
  * @typedef {object} ServerError
  * @property {string} message
@@ -40,6 +41,10 @@ import { encode, RATE, toBase64 } from "./pcm.js";
  * @property {Response} response
  * @property {Session} session
  * @property {ServerError} error
+ * @property {number} [epoch] in the duplex dialect
+ * @property {string} [action] what was decided about an overlap
+ * @property {string} [session_id]
+ * @property {string} [resume_token] in the duplex dialect it stands beside the session
  */
 
 /** @typedef {{type: string, [member: string]: unknown}} ClientEvent */
@@ -50,9 +55,9 @@ const FORMAT = { type: "audio/pcm", rate: RATE };
 /**
  * Ask for speech both ways, with transcripts. A server whose sessions begin without turn detection has none,
  * and is not asked for it.
- * @type {(detectsTurns: boolean) => ClientEvent}
+ * @type {(detectsTurns: boolean, voice: string) => ClientEvent}
  */
-export const configure = (detectsTurns) => ({
+export const configure = (detectsTurns, voice) => ({
   type: "session.update",
   session: {
     type: "realtime",
@@ -63,10 +68,25 @@ export const configure = (detectsTurns) => ({
         transcription: { model: "default" },
         ...(detectsTurns && { turn_detection: TURNS }),
       },
-      output: { format: FORMAT },
+      output: { format: FORMAT, ...(voice && { voice }) },
     },
   },
 });
+
+/** Ask a session that stands for turn detection. @returns {ClientEvent} */
+export const detect = () => ({
+  type: "session.update",
+  session: { type: "realtime", audio: { input: { turn_detection: { type: "server_vad", create_response: true } } } },
+});
+
+/** Let a model that hears all the time answer when it decides to. @returns {ClientEvent} */
+export const answerUnasked = () => ({
+  type: "session.update",
+  session: { type: "realtime", extra_body: { auto_response: true } },
+});
+
+/** So much of an answer has left the loudspeaker. @type {(response: string, ms: number) => ClientEvent} */
+export const played = (response, ms) => ({ type: "playback.ack", response_id: response, played_ms: ms });
 
 /** @type {(samples: Float32Array) => ClientEvent} */
 export const append = (samples) => ({

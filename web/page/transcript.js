@@ -16,6 +16,7 @@ export class Transcript {
   #scroller;
   /** Whoever scrolls back to read is not pulled to the end by what comes. */
   #isAtEnd = true;
+  #top = 0;
   /** @type {Map<string, Line>} */
   #lines = new Map();
 
@@ -27,7 +28,10 @@ export class Transcript {
     this.#list = list;
     this.#scroller = scroller;
     scroller.addEventListener("scroll", () => {
-      this.#isAtEnd = scroller.scrollTop + scroller.clientHeight > scroller.scrollHeight - 32;
+      const isAtEnd = scroller.scrollTop + scroller.clientHeight > scroller.scrollHeight - 32;
+      // What comes while it scrolls moves the end away; only who scrolls up wants to read.
+      if (isAtEnd || scroller.scrollTop < this.#top) this.#isAtEnd = isAtEnd;
+      this.#top = scroller.scrollTop;
     });
     new ResizeObserver(() => this.#follow()).observe(scroller);
   }

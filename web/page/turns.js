@@ -22,12 +22,14 @@ export class Turns {
    * @param {import("./transcript.js").Transcript} transcript
    * @param {(step: import("./phases.js").Step) => void} step
    * @param {(event: import("./protocol.js").ClientEvent) => void} send
+   * @param {import("./opening.js").Opening} opening
    */
-  constructor(answers, transcript, step, send) {
+  constructor(answers, transcript, step, send, opening) {
     this.answers = answers;
     this.transcript = transcript;
     this.step = step;
     this.send = send;
+    this.opening = opening;
   }
 
   /** What concerns the user's turns; other events do nothing. @param {ServerEvent} event */
@@ -64,7 +66,8 @@ export class Turns {
   /** @type {Record<string, (event: ServerEvent) => void>} */
   #reactions = {
     "input_audio_buffer.speech_started": ({ item_id }) => {
-      this.answers.interrupt();
+      // In the duplex dialect an overlap is decided about first: "yes" need not interrupt.
+      if (!this.opening.isDuplex) this.answers.interrupt();
       this.transcript.userBegan(item_id);
       this.step("speechStarted");
     },
@@ -72,6 +75,7 @@ export class Turns {
       this.transcript.userStopped(item_id);
       this.step("speechStopped");
     },
+    "output_audio_buffer.cleared": ({ response_id }) => this.answers.interrupt(response_id),
     "conversation.item.input_audio_transcription.completed": ({ item_id, transcript }) =>
       this.transcript.userSaid(item_id, transcript),
     "conversation.item.added": ({ item }) => {
