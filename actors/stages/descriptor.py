@@ -52,6 +52,8 @@ def _hearing(descriptor: Descriptor) -> Iterator[str]:
         yield f"unit_ms {unit_ms}, it is 0 to {LONGEST_UNIT_MS}"
     if unit_ms and descriptor.hears != "continuously":
         yield f"unit_ms {unit_ms} without hearing continuously"
+    if descriptor.past_units < 0 or (descriptor.past_units and not unit_ms):
+        yield f"past_units {descriptor.past_units} of a stage that hears in units of {unit_ms} ms"
     if unit_ms and descriptor.role == "voice":
         yield f"unit_ms {unit_ms} of a voice detector"
 

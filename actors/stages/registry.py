@@ -23,6 +23,7 @@ ENGINES: dict[str, str] = {
     "chat": "antiphon.actors.stages.chat_backend.engine:ChatEngine",
     "cascade": "antiphon.actors.stages.cascade.engine:CascadeEngine",
     "moshi": "antiphon.actors.stages.moshi.engine:MoshiEngine",
+    "minicpmo": "antiphon.actors.stages.minicpmo.engine:MiniCpmOEngine",
 }
 
 

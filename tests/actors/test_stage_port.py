@@ -33,7 +33,13 @@ from .test_session_loop import Client, straight
 S = SessionId("s")
 UNIT = ms_to_samples(200)
 ABLE = Abilities(
-    stage="t", hears="continuously", unit_ms=200, sees=True, confirms_config=True, calls_tools=True
+    stage="t",
+    hears="continuously",
+    unit_ms=200,
+    sees=True,
+    confirms_config=True,
+    calls_tools=True,
+    past_units=2,
 )
 JPEG = commands.Image("image/jpeg", b"\xff\xd8 a picture")
 
@@ -226,3 +232,40 @@ def test_held_audio_is_at_hand_as_long_as_somebody_may_ask_about_it() -> None:
         talk.say(contract.Finished(), operation=listen.operation)
     assert heard == audio(5 * UNIT)
     assert listen.final
+
+
+def test_a_stage_that_is_opened_again_is_told_the_latest_units_and_what_was_said_of_them() -> None:
+    talk = streaming()
+    assert (
+        "past_units" not in next(one for one in talk.process.take() if isinstance(one, contract.Open)).config
+    )
+    for number, body in enumerate((contract.Consumed(), contract.Said("Hel"), contract.Said("lo."))):
+        talk.ask(commands.AppendAudio(pcm=audio(UNIT, 1 + UNIT * number)))
+        operation = only_listen(talk.process).operation
+        talk.say(body, operation=operation)
+    talk.ask(commands.AppendAudio(pcm=audio(UNIT, 9)))
+    under_way = only_listen(talk.process)
+    talk.loop.stop()
+    again = Conversation(talk.log)
+    opened, asked = again.process.take()[:2]
+    assert isinstance(opened, contract.Open)
+    assert opened.config["past_units"] == (
+        contract.PastUnit(audio(UNIT, 1 + UNIT), "Hel"),
+        contract.PastUnit(audio(UNIT, 1 + 2 * UNIT), "lo."),
+    )
+    assert asked == under_way
+
+
+def test_silence_that_was_given_and_a_turn_that_ended_are_told_too() -> None:
+    talk = streaming()
+    talk.ask(commands.AppendAudio(pcm=audio(UNIT - 1_000)))
+    talk.ask(commands.CommitInput(any_length=True))
+    operation = only_listen(talk.process).operation
+    talk.say(contract.Said("Yes."), operation=operation, last=False)
+    talk.say(contract.TurnEnded(), operation=operation, index=1, last=False)
+    talk.say(contract.Finished(), operation=operation, index=2)
+    talk.loop.stop()
+    [opened] = Conversation(talk.log).process.take()[:1]
+    assert isinstance(opened, contract.Open)
+    whole = audio(UNIT - 1_000) + bytes(2_000)
+    assert opened.config["past_units"] == (contract.PastUnit(whole, "Yes.", turn_ended=True),)

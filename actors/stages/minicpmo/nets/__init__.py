@@ -1,0 +1,1 @@
+"""MiniCPM-o's parts in plain torch."""

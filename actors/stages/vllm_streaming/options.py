@@ -1,0 +1,115 @@
+"""What a server says of the thinker on vLLM, and what vLLM is told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from antiphon.actors.stages.contract import EngineRefused
+
+from .plugin import ARCHITECTURE, OWNER
+
+ENVIRONMENT = {
+    # Else its workers' queues listen on the host's own address, not on loopback.
+    "VLLM_HOST_IP": "127.0.0.1",
+    "GLOO_SOCKET_IFNAME": "lo",
+    "NCCL_SOCKET_IFNAME": "lo",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    # The only one that processors have, and the one whose logits processors Drawer is.
+    "VLLM_USE_V2_MODEL_RUNNER": "0",
+    "VLLM_USE_FLASHINFER_SAMPLER": "0",
+}
+CPU_POOL_GIB = "1"
+
+
+class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`model` is a folder: a MiniCPM-o checkpoint, or any Qwen3 one."""
+
+    model: str
+    random_weights: bool = False
+    """Only config.json is read. Of such a model no word means anything."""
+    max_sessions: Annotated[int, Meta(ge=1)] = 4
+    context_tokens: Annotated[int, Meta(ge=64)] = 8192
+    most_tokens: Annotated[int, Meta(ge=1)] = 64
+    """Of one append: what it may generate at the most."""
+    hidden: bool = True
+    """Whether hidden states are given. Without a talker nobody needs them."""
+    dtype: Literal["float32", "bfloat16", "auto"] = "auto"
+    """auto: float32 on a processor, bfloat16 on a GPU."""
+    gpu_memory: Annotated[float, Meta(gt=0, le=1)] = 0.55
+    """The share of the GPU that vLLM takes: weights, and KV in all the rest."""
+    kv_blocks: int | None = None
+    """Of KV_BLOCK tokens. None: what is free."""
+    eager: bool = False
+    """No compiled graphs: quicker to start, slower to run. On a processor there are none anyway."""
+    patience_s: Annotated[float, Meta(gt=0)] = 30.0
+    """An append that says nothing for so long will never: one way in which the engine breaks tells nobody."""
+    measuring: bool = False
+    """Admit releases of vLLM that are good for measurements only (versions.py)."""
+
+
+POSITIONS_OF_A_UNIT, MOST_GRAPHED = 16, 1024
+KV_BLOCK = 32
+SETTING = "antiphon"
+"""The name of what is ours in vLLM's `additional_config`."""
+
+
+def read(settings: dict[str, Any]) -> Options:
+    """Raises EngineRefused."""
+    try:
+        options = msgspec.convert(settings, Options)
+    except msgspec.ValidationError as error:
+        raise EngineRefused("bad_settings", f"[stage.minicpmo.vllm]: {error}") from error
+    if not (Path(options.model) / "config.json").is_file():
+        raise EngineRefused("weights_missing", f"there is no config.json in {options.model}")
+    return options
+
+
+def set_environment() -> None:
+    """Before vllm is imported. What the operator has set stays."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CPU_POOL_GIB)
+    os.environ[OWNER] = str(os.getpid())
+
+
+def graph_positions(sessions: int) -> int:
+    """The longest step for which vLLM keeps a graph: a unit of each session. Its own choice counts tokens
+    that are made, and sessions that are heard at the same moment would be run without one."""
+    return min(MOST_GRAPHED, POSITIONS_OF_A_UNIT * sessions)
+
+
+def engine_arguments(options: Options, *, on_gpu: bool, additional: dict[str, Any]) -> dict[str, Any]:
+    """For AsyncEngineArgs."""
+    dtype = {"auto": "bfloat16" if on_gpu else "float32"}.get(options.dtype, options.dtype)
+    eager = options.eager or not on_gpu
+    return {
+        "model": options.model,
+        "hf_overrides": {"architectures": [ARCHITECTURE]},
+        "load_format": "dummy" if options.random_weights else "auto",
+        "skip_tokenizer_init": True,
+        "dtype": dtype,
+        "enforce_eager": eager,
+        "max_model_len": options.context_tokens,
+        "max_num_seqs": options.max_sessions,
+        "block_size": KV_BLOCK,
+        "num_gpu_blocks_override": options.kv_blocks,
+        "gpu_memory_utilization": options.gpu_memory,
+        "max_cudagraph_capture_size": None if eager else graph_positions(options.max_sessions),
+        # On: a session dies, or hangs without a word, at the append after a segment that stopped on its first
+        # token (vllm issue 52693), and every segment in which the model listens is one.
+        "async_scheduling": False,
+        # Placeholders have the same ids whatever stands in their place.
+        "enable_prefix_caching": False,
+        "mm_processor_cache_gb": 0,
+        "skip_mm_profiling": True,
+        "distributed_executor_backend": "uni",
+        "logits_processors": [f"{__package__}.processor:Drawer"],
+        "additional_config": additional,
+        "disable_log_stats": True,
+    }

@@ -1,0 +1,1 @@
+"""What a second of listening or speaking costs a language model that hears in units: see __main__.py."""

@@ -1,0 +1,138 @@
+"""`antiphon serve --stage minicpmo` with a tiny model, over a real port; its stage is killed in the middle of a unit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from antiphon.cli.main import main
+from antiphon.events.ids import SessionId
+from antiphon.events.segments.log import SegmentLog
+from antiphon.events.vocabulary import AudioSpoken, StageMeasured, StageOpened, TextSpoken, UnitCompleted
+from antiphon.media.pcm import to_pcm
+from antiphon.replay.verify import verify
+from tests.serving import RunningServer, running
+from tests.web.wire import Wire, wire
+
+pytestmark = pytest.mark.minicpmo
+for needed in ("torch", "tokenizers", "safetensors"):
+    pytest.importorskip(needed)
+
+WAIT_S = 30.0
+SECOND = to_pcm(np.random.default_rng(2).normal(0, 0.1, 24_000).astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny") / "model"
+    made = CliRunner().invoke(main, ["models", "make-tiny", str(folder), "--seed", "3"])
+    assert made.exit_code == 0, made.output
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    data = tmp_path_factory.mktemp("serving") / "data"
+    with running(data, "--model", str(tiny), stage="minicpmo") as started:
+        yield started
+
+
+async def talking(client: Wire) -> str:
+    """A session whose model decides by itself with every unit. Returns its id."""
+    session: dict[str, Any] = {
+        "audio": {"input": {"format": {"type": "audio/pcm", "rate": 24_000}}},
+        "extra_body": {"auto_response": True, "seed": 5},
+    }
+    await client.send({"type": "session.update", "session": session})
+    created = await client.next("session.created")
+    return str(created["session"]["id"])
+
+
+async def heard(server: RunningServer, client: Wire, session: str, seconds: int) -> None:
+    """Give the model so many seconds, each when one more was answered."""
+    for _ in range(seconds):
+        units = len(of(server, session, UnitCompleted))
+        await client.append(SECOND)
+        more = partial(answered_more, server, session, units)
+        await asyncio.to_thread(server.wait_until, more, WAIT_S)
+
+
+def answered_more(server: RunningServer, session: str, units: int) -> bool:
+    return len(of(server, session, UnitCompleted)) > units
+
+
+async def closed(client: Wire) -> None:
+    """Reads to the end, so that nobody waits for this client."""
+    async for text in client.socket:
+        if json.loads(text)["type"] == "session.closed":
+            return
+
+
+def log_of(server: RunningServer) -> SegmentLog:
+    return SegmentLog(server.data, deliver=lambda answer: answer())
+
+
+def of(server: RunningServer, session: str, kind: type[Any]) -> list[Any]:
+    return [one.event for one in log_of(server).read(SessionId(session)) if isinstance(one.event, kind)]
+
+
+async def test_it_talks_to_a_realtime_client_in_units_of_a_second(server: RunningServer) -> None:
+    async with wire(server, "?duplex=1") as client:
+        session = await talking(client)
+        reading = asyncio.create_task(closed(client))
+        await heard(server, client, session, 12)
+        await client.send({"type": "session.close"})
+        await reading
+    spoken: Counter[int] = Counter()
+    for one in of(server, session, AudioSpoken):
+        spoken[one.operation] += one.samples
+    assert spoken
+    assert all(samples % 960 == 0 for samples in spoken.values()), "a code is 40 ms"
+    assert 24_000 in spoken.values(), "a unit's answer is a second"
+    assert of(server, session, TextSpoken)
+    measured = {one.name for one in of(server, session, StageMeasured)}
+    assert {"first_token_ms", "token_gaps_ms", "first_audio_ms"} <= measured
+    assert verify(log_of(server), SessionId(session)).same
+
+
+async def test_the_stage_is_killed_in_the_middle_of_a_unit_and_the_next_unit_works(
+    server: RunningServer,
+) -> None:
+    async with wire(server, "?duplex=1") as client:
+        session = await talking(client)
+        reading = asyncio.create_task(closed(client))
+        await heard(server, client, session, 4)
+        before = [(one.text, one.operation) for one in of(server, session, TextSpoken)]
+        await client.append(SECOND)
+        os.kill(server.stage_pid("model"), signal.SIGKILL)
+        await asyncio.to_thread(server.wait, "/health", 503)
+        await asyncio.to_thread(server.wait, "/health", 200)
+        await heard(server, client, session, 3)
+        await client.send({"type": "session.close"})
+        await reading
+    assert before
+    assert [(one.text, one.operation) for one in of(server, session, TextSpoken)][: len(before)] == before
+    engines = [one.engine for one in of(server, session, StageOpened) if one.stage == "model"]
+    assert len(set(engines)) == 2
+    told = (server.data / "logs" / "stage-model.log").read_text()
+    assert "minicpmo.primed" in told, "the new stage was told what was heard and said before"
+    assert verify(log_of(server), SessionId(session)).same
+
+
+async def test_what_a_client_may_not_choose_is_refused(server: RunningServer) -> None:
+    async with wire(server, "?duplex=1") as client:
+        session = {"extra_body": {"auto_response": True, "max_sessions": 900}}
+        await client.send({"type": "session.update", "session": session})
+        error = await client.next("error")
+        assert "max_sessions" in error["error"]["message"]
