@@ -64,6 +64,18 @@ class Server:
                 time.sleep(0.02)
         raise ServerFailed(f"there are no {count} serving processes")
 
+    def is_left(self) -> None:
+        """Wait until no process serves a session any more. Raises ServerFailed."""
+        deadline = time.monotonic() + START_S
+        with httpx.Client(trust_env=False, timeout=5) as client:
+            while time.monotonic() < deadline:
+                page = client.get(f"{self.base}/metrics").text
+                live = re.findall(r"^antiphon_sessions_live[^ ]* (\S+)", page, re.MULTILINE)
+                if live and not any(map(float, live)):
+                    return
+                time.sleep(0.02)
+        raise ServerFailed("there are still sessions")
+
     def stop(self) -> None:
         self._process.terminate()
         self._process.wait(20)

@@ -39,6 +39,7 @@ from antiphon.actors.stages.contract import (
     Cancel,
     Close,
     Closed,
+    Configure,
     Descriptor,
     EndTurn,
     Listen,
@@ -57,6 +58,7 @@ PACE_S = 0.003
 LAZY_S = 0.02
 """How long after a write an acknowledgement may wait for something to travel with."""
 NEVER = float("inf")
+_WORK = (Listen, EndTurn, Speak, Configure)
 
 LinkState = Literal["connecting", "loading", "ready", "failed", "lost", "closed"]
 
@@ -126,6 +128,9 @@ class StageLink(asyncio.Protocol):
     def send(self, command: StageCommand) -> None:
         """Send soon, in order with what was sent before.
 
+        Work of a session that was not opened over this connection goes nowhere: the stage knows nothing of
+        the session, and whoever opens it there asks again for all that is outstanding.
+
         Raises LinkNotReady unless `state` is ready, WindowFull when the session has too much at the stage,
         FrameTooLarge; then nothing of the command is sent.
         """
@@ -134,6 +139,8 @@ class StageLink(asyncio.Protocol):
         if type(command) is Acknowledge:
             self._acknowledge(command)
             return
+        if isinstance(command, _WORK) and command.fence.session not in self._windows:
+            return  # asked before its session knew that the stage had gone and come back
         frame = encode_one(command)
         self._account(command)
         self._outbox.append(frame)
@@ -186,9 +193,9 @@ class StageLink(asyncio.Protocol):
         match command:
             case Listen() | EndTurn() | Speak():
                 fence = command.fence
-                window = self._windows.get(fence.session)
+                window = self._windows[fence.session]
                 epoch = fence.epoch if is_output_side(command, role=self._role) else None
-                if window is not None and not window.take(command.operation, epoch, weight_of(command)):
+                if not window.take(command.operation, epoch, weight_of(command)):
                     raise WindowFull(f"session {fence.session} has too much under way")
             case Cancel(fence, following):
                 if following is not None and fence.session in self._windows:

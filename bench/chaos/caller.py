@@ -83,8 +83,9 @@ class Tapped:
         """End the TCP connection with an RST: whatever is on its way is gone, both ways."""
         transport = self.inner.transport  # type: ignore[attr-defined]  # of websockets, which it is
         beneath = transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):
-            beneath.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if beneath is not None:  # else it has ended by itself already
+            with contextlib.suppress(OSError):
+                beneath.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
 
     def _note(self, frame: dict[str, Any]) -> None:

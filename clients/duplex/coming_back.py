@@ -53,8 +53,8 @@ class ComingBack:
         self._standing, self._journal, self._tell = standing, journal, tell
         self.attempts = 0
         """Since the last frame that came."""
-        self.unanswered = False
-        """A resume was sent and not answered: it may still arrive, and take the place of a later one."""
+        self.unanswered = 0
+        """Resumes sent and not answered: each may still arrive, and take the place of a later one."""
 
     async def back(self, lost: Lost) -> Socket:
         """A socket that is attached to the session again. Raises when that cannot be had."""
@@ -77,7 +77,7 @@ class ComingBack:
                 return socket
             await socket.close(AWAY)
             if event is None:
-                self.unanswered = True
+                self.unanswered += 1
             else:
                 failure = self._refused(event)
         raise DuplexConnectionError(f"not back after {self.attempts} attempts: {failure}{self._unsent()}")

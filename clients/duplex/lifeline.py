@@ -207,7 +207,8 @@ class Lifeline:
         self._receive(event)
         match event:
             case e.SessionReplaced() if self._return.unanswered:
-                self._return.unanswered, self._replaced = False, event
+                self._return.unanswered -= 1
+                self._replaced = event
             case e.SessionReplaced() | e.SessionEnded():
                 self._end(ending(event, self._trouble))
             case e.Event(type="error"):

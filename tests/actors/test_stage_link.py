@@ -183,6 +183,32 @@ async def test_a_lost_stage_is_said_once_and_a_new_one_is_found(path: Path) -> N
     again.stop(timeout_s=2)
 
 
+async def test_what_is_asked_before_the_session_is_opened_at_a_stage_that_came_back_is_not_refused_by_it(
+    path: Path,
+) -> None:
+    """The session has not heard yet that the stage had gone: it would take the refusal for its end."""
+    server = StageServer(path)
+    server.start()
+    server.ready(EchoEngine({}))
+    serving = Serving(path)
+    await serving.until(lambda: bool(serving.ready))
+    serving.send(Open(fence(), 1, {}), heard(1))
+    await serving.until(lambda: bool(serving.outputs))
+    server.stop(timeout_s=2)
+    again = StageServer(path)
+    again.start()
+    again.ready(EchoEngine({}))
+    await serving.until(lambda: len(serving.ready) == 2)
+    before = len(serving.messages)
+    serving.send(heard(2), speak(3), Open(fence(), 2, {}), heard(2), heard(4))
+    await serving.until(lambda: len(serving.outputs) == 3)
+
+    assert isinstance(serving.messages[before], Opened)
+    assert [output.operation for output in serving.outputs] == [1, 2, 4]
+    serving.link.close()
+    again.stop(timeout_s=2)
+
+
 async def test_another_serving_process_takes_over_what_was_not_acknowledged(
     echo: Serving, path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from antiphon.actors.session.mode import Mode, Timer
 from antiphon.events.vocabulary import (
     ClientDetached,
     InputAppended,
+    InputCleared,
     InputFinished,
     InputUndecodable,
     ResponseEnded,
@@ -50,7 +51,8 @@ PERSONAPLEX = Mode(
         InputUndecodable: (hearing.fold,),
         InputFinished: (ending.fold,),
         StageOpened: (clock.fold,),
-        UnitSubmitted: (clock.fold,),
+        UnitSubmitted: (clock.fold, hearing.watch),
+        InputCleared: (hearing.watch,),
         WriterOpened: (clock.fold,),
     },
     timers={"continuation": Timer(clock.due_ns, clock.give_silence)},

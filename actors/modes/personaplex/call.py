@@ -7,11 +7,16 @@ from antiphon.actors.session.state import Session, Slice
 
 class Call(Slice, frozen=True, gc=False):
     """`slot_mono_ns`: the moment that the latest unit stood for (clock.py). `undecodable`: pieces of the
-    stream that could not be decoded, less those that could. `finished`: the client sends no more."""
+    stream that could not be decoded, less those that could. `finished`: the client sends no more.
+
+    `behind`: samples that have waited behind every unit since `watched_mono_ns`; None: no unit was given.
+    """
 
     slot_mono_ns: int = 0
     undecodable: int = 0
     finished: bool = False
+    watched_mono_ns: int = 0
+    behind: int | None = None
 
 
 def of(state: Session) -> Call:

@@ -3,6 +3,8 @@
 what comes                                       what becomes of it
 audio while the model is not ready               dropped, `preparing`: by then it would be the past
 audio when MOST_AHEAD_MS of it wait              of what waits only the newest KEPT_MS are kept
+audio when a unit or more has waited for         what has waited all that time is dropped: silence was given
+WATCHED_MS without ever being given              in its place, and all that follows would stay as late as it
 audio behind the end that the client announced   dropped, `finished`
 a piece that cannot be decoded                   recorded; MOST_UNDECODABLE of them beyond those that could
                                                  be, and it is no stream that we know: the session ends
@@ -26,6 +28,7 @@ from antiphon.events.vocabulary import (
     InputUndecodable,
     SessionFailed,
     SessionOpened,
+    UnitSubmitted,
 )
 
 from .call import Call, is_ready, of
@@ -34,6 +37,7 @@ from .commands import ReportUndecodable
 MOST_AHEAD_MS = 2_000
 """How much input may wait for the stage, which hears it no faster than time passes."""
 KEPT_MS = 400
+WATCHED_MS = 2_000
 MOST_UNDECODABLE = 10
 
 
@@ -52,7 +56,30 @@ def _appended(state: Session, command: AppendAudio, at: Moment) -> list[Event | 
     ahead = until - max(state.units.given, state.units.floor)
     if state.unit and ahead > ms_to_samples(MOST_AHEAD_MS):
         return [*appended, InputCleared(until_sample=Samples(until - ms_to_samples(KEPT_MS)))]
-    return appended
+    late = _late(state, at)
+    return [*appended, InputCleared(until_sample=Samples(until - ahead + late))] if late else appended
+
+
+def _late(state: Session, at: Moment) -> int:
+    """Samples by which everything that is heard is late, and needs not be."""
+    call = of(state)
+    behind, watched_ns = call.behind or 0, at.mono_ns - call.watched_mono_ns
+    return behind if state.unit and behind >= state.unit and watched_ns >= WATCHED_MS * 1_000_000 else 0
+
+
+def watch(state: Session, event: Event, at: Moment) -> Session:
+    """How much waits behind every unit; the watch begins anew when nothing did, and with what was cleared."""
+    call = of(state)
+    match event:
+        case InputCleared():
+            return replace(state, own=replace(call, behind=None))
+        case UnitSubmitted(work="unit", until_sample=until):
+            waits = state.buffer.appended - max(until, state.units.floor)
+            if call.behind is None or not waits:
+                return replace(state, own=replace(call, behind=waits, watched_mono_ns=at.mono_ns))
+            return replace(state, own=replace(call, behind=min(call.behind, waits)))
+        case _:
+            return state
 
 
 def report_undecodable(state: Session, command: ReportUndecodable, at: Moment) -> list[Event]:

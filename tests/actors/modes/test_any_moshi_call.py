@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from antiphon.actors.modes.personaplex.commands import Finish, ReportUndecodable
-from antiphon.actors.modes.personaplex.hearing import KEPT_MS, MOST_AHEAD_MS
+from antiphon.actors.modes.personaplex.hearing import MOST_AHEAD_MS
 from antiphon.actors.session import commands as c
 from antiphon.events import vocabulary as v
 from tests.actors.session.acts import (
@@ -114,7 +114,7 @@ def check_units(call: MoshiCall) -> None:
                 assert not finished
                 appended = until
             case v.InputCleared(until_sample=until):
-                assert until == appended - 24 * KEPT_MS
+                assert until <= appended
                 given = max(given, until)
             case v.InputFinished():
                 finished = True

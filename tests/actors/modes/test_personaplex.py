@@ -121,6 +121,35 @@ def test_of_input_that_piles_up_the_newest_is_kept() -> None:
     assert following.from_sample == cleared.until_sample
 
 
+def test_what_came_late_and_was_replaced_by_silence_does_not_make_everything_late_for_ever() -> None:
+    """The model is asked once in each unit's time: it would never catch up."""
+    call = MoshiCall()
+    call.sends(4 * UNIT_MS)
+    heard: list[int] = []
+    for _ in range(60):
+        call.now_ms += UNIT_MS
+        call.answers()
+        call.sends(UNIT_MS)
+        heard.append(call.state.buffer.appended - call.state.units.given)
+    assert heard[0] == 3 * UNIT
+    assert heard[-1] == UNIT, "what comes right behind a unit waits for the next"
+    [cleared] = call.all(v.InputCleared)
+    given = [one for one in units(call.events) if not silent(one)]
+    [after] = [one for one in given if one.from_sample == cleared.until_sample]
+    assert after.from_sample - given[given.index(after) - 1].until_sample == 2 * UNIT
+
+
+def test_a_client_that_pauses_and_speaks_again_loses_nothing() -> None:
+    call = MoshiCall()
+    for _ in range(10):
+        call.sends(UNIT_MS)
+        call.passes(5_000)
+        for _ in range(40):
+            call.sends(UNIT_MS)
+            call.passes(UNIT_MS)
+    assert call.all(v.InputCleared) == []
+
+
 def test_a_stream_that_is_none_ends_the_session() -> None:
     call = MoshiCall()
     bad = ReportUndecodable(size=100, message="not Ogg")
