@@ -5,8 +5,9 @@ A stage may still be loading, or gone for a while; the server answers all the sa
 ready: its state is `failed` with the code `runtime_contract_invalid`.
 
 Every write wakes the stage's process, and its answer wakes ours: under load that costs more than the work. So
-writes keep a pace: the first leaves with the present turn of the loop, the next not sooner than PACE_S after
-it, with all that was said meanwhile. A cancel waits for nothing, an acknowledgement for company.
+in the long run one leaves every PACE_S, with all that was said meanwhile. Where fewer are needed they leave
+with the present turn of the loop, also some at once: units of several sessions that come in one moment do not
+wait for each other. A cancel waits for nothing, an acknowledgement for company.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from antiphon.actors.link.codec import (
     encode_one,
     message_decoder,
 )
+from antiphon.actors.link.pace import Pace
 from antiphon.actors.link.window import Window, is_output_side, weight_of
 from antiphon.actors.stages import descriptor as descriptors
 from antiphon.actors.stages.contract import (
@@ -55,6 +57,8 @@ from antiphon.events.ids import SessionId
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0
 PACE_S = 0.003
+LEEWAY_S = 0.05
+"""How far ahead of their pace writes may be: sixteen at once after a while of rest."""
 LAZY_S = 0.02
 """How long after a write an acknowledgement may wait for something to travel with."""
 NEVER = float("inf")
@@ -103,6 +107,7 @@ class StageLink(asyncio.Protocol):
         self._flush_at = NEVER
         self._flush_handle: asyncio.Handle | None = None
         self._flushed_at = 0.0
+        self._pace = Pace(PACE_S, LEEWAY_S)
         self._writable = True
         self._pause_s = FIRST_PAUSE_S
         self._connecting: asyncio.Task[None] | None = None
@@ -145,7 +150,7 @@ class StageLink(asyncio.Protocol):
         self._account(command)
         self._outbox.append(frame)
         self._outbox_bytes += len(frame)
-        self._flush_by(0.0 if type(command) is Cancel else self._flushed_at + PACE_S)
+        self._flush_by(0.0 if type(command) is Cancel else self._pace.next_s)
         if self._outbox_bytes > BACKLOG_LIMIT:
             self._break(LinkBroken("the stage does not read"))
 
@@ -293,6 +298,7 @@ class StageLink(asyncio.Protocol):
         if self._transport is None or not self._writable:
             return
         self._flushed_at = self._loop.time()
+        self._pace.done(self._flushed_at)
         acknowledged, self._acknowledged = self._acknowledged, {}
         frames, self._outbox = self._outbox, []
         self._outbox_bytes = 0
