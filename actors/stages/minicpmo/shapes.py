@@ -58,6 +58,11 @@ class Vision(Struct, frozen=True, kw_only=True):
     image_size: int = 980
     patch_size: int = 14
 
+    @property
+    def grid(self) -> int:
+        """Patches along a side of the images that it was trained on."""
+        return self.image_size // self.patch_size
+
 
 class Talker(Struct, frozen=True, kw_only=True):
     """A Llama that turns words and states into codec tokens."""
