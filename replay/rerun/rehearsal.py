@@ -2,7 +2,8 @@
 
 Time is the call's: where nobody has anything to do it jumps to when something is due, and while an engine
 works it runs with the clock on the wall, so that its answers take as long as they take. The recorded stage
-has its own times, and nothing is waited for. All commands, timers and words of stages are told on one thread.
+has its own times, and nothing is waited for; a live voice detector beside it takes no time. All commands,
+timers and words of stages are told on one thread.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ Send = Callable[[StageMessage], None]
 class Cast(Struct, frozen=True):
     """Who plays: the session's configuration and abilities, and how its stages are made.
 
-    `recorded`: the stage is the recorded one, and so are the reports of what was sent and played.
+    `recorded`: the stage is the recorded one, and so are the reports of what was sent and played. `listened`:
+    the voice detector is a live one; else its scores are the recorded ones, as far as there are any.
     """
 
     abilities: Abilities
@@ -61,8 +63,7 @@ class Cast(Struct, frozen=True):
     set: dict[str, Any]
     """Members of the configuration that hold whatever the client configures."""
     recorded: bool
-    scored: bool
-    """The voice detector is the recording."""
+    listened: bool
 
 
 class Rehearsal:
@@ -99,14 +100,14 @@ class Rehearsal:
     # --- stages -------------------------------------------------------------------------------------------
 
     def employ(self, backstage: Backstage) -> None:
-        """Play with these engines; where there is no voice detector among them, with the recorded one."""
+        """Play with these engines; with their voice detector only where nothing was recorded of one."""
         self._backstage = backstage
         for role in STAGES:
             desk = backstage.desk(role)
-            if desk is not None:
-                self._stages[role] = self._with(desk.connect(self._hearing(role)))
-            elif role == "voice":
+            if role == "voice" and not self._cast.listened:
                 self._stages[role] = self._recorded_voice
+            elif desk is not None:
+                self._stages[role] = self._with(desk.connect(self._hearing(role)))
 
     def _hearing(self, role: StageRole) -> Send:
         return lambda message: self._said.append((role, message))
@@ -171,9 +172,7 @@ class Rehearsal:
             progress(min(self._now_ns / max(self._script.lasted_ns, 1), 1.0))
 
     def _is_played(self, wish: Wish) -> bool:
-        if wish.by == "voice":
-            return self._cast.scored
-        return wish.by == "client" or self._cast.recorded
+        return wish.by != "reports" or self._cast.recorded
 
     def _settle(self) -> bool:
         """Tell everybody what waits for them; whether there was anything."""
@@ -192,9 +191,11 @@ class Rehearsal:
 
     def _wait(self) -> bool:
         """Let time pass until something is due or said; whether anything still may be."""
-        if self._backstage.works and not self._cast.recorded:
+        if not self._cast.recorded and self._backstage.works():
             return self._wait_for_stage()
         self._works_since = None
+        if self._cast.listened and self._backstage.works("voice"):  # it is heard out, and takes no time
+            return self._backstage.wait(None)
         if not self._due:
             return False
         due_ns, _, action = heapq.heappop(self._due)

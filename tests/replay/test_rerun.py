@@ -15,7 +15,7 @@ from antiphon.events.store import Scope
 from antiphon.replay import sources
 from antiphon.replay.rerun.backstage import Backstage
 from antiphon.replay.rerun.comparing import Comparison, compare
-from antiphon.replay.rerun.rerun import Asked, rerun
+from antiphon.replay.rerun.rerun import Changes, rerun
 from antiphon.replay.rerun.wishes import CannotRerun
 from antiphon.replay.sources import Life
 from antiphon.replay.turns import Course, Turn, course_of
@@ -41,16 +41,12 @@ def life(name: str) -> Life:
     return sources.of_recording(GOLDEN / "0.2.0" / f"{name}.antiphon.zip")
 
 
-def course(of: Life) -> Course:
-    return course_of(of.session, of.log.read(of.session))
-
-
 def held_again(of: Life, backstage: Backstage | None = None, **config: Any) -> Comparison:
     changed = {name.replace("__", "."): value for name, value in config.items()}
     with backstage or Backstage() as engines:
-        again = rerun(of, Asked(config=changed, backstage=engines), code="test")
+        again = rerun(of, Changes(config=changed, backstage=engines), code="test")
     assert not again.aborted
-    return compare(course(of), course_of(again.session, again.log.read(again.session)))
+    return compare(course_of(of), course_of(again.life))
 
 
 @pytest.mark.parametrize("name", [*FROM_SERVERS, *IN_THE_CORE])
@@ -65,8 +61,8 @@ def test_a_call_held_again_unchanged_is_the_same_call(name: str) -> None:
 def test_held_twice_it_is_the_same_to_the_last_byte(name: str) -> None:
     def once() -> list[Stored]:
         with Backstage() as backstage:
-            again = rerun(life(name), Asked(backstage=backstage), code="test")
-        return list(again.log.read(again.session))
+            again = rerun(life(name), Changes(backstage=backstage), code="test")
+        return list(again.life.events())
 
     assert once() == once()
 
@@ -114,13 +110,18 @@ def test_a_stage_plays_in_one_call_after_another() -> None:
     with Backstage() as backstage:
         backstage.employ("model", ScriptedEngine({"text": "Rome."}))
         for name in ("spoken", "scripted", "spoken"):
-            again = rerun(life(name), Asked(backstage=backstage), code="test")
-            answers = [
-                turn for turn in course_of(again.session, again.log.read(again.session)).turns
-                if turn.who == "assistant"
-            ]  # fmt: skip
+            again = rerun(life(name), Changes(backstage=backstage), code="test")
+            answers = [turn for turn in course_of(again.life).turns if turn.who == "assistant"]
             assert answers
             assert {answer.words for answer in answers} == {"Rome."}
+
+
+def test_each_call_is_answered_by_its_own_recorded_stage() -> None:
+    with Backstage() as backstage:
+        for name in ("spoken", "scripted"):
+            again = rerun(life(name), Changes(backstage=backstage), code="test")
+            assert compare(course_of(life(name)), course_of(again.life)).decided_alike
+            assert course_of(again.life).turns[-1].words == course_of(life(name)).turns[-1].words
 
 
 def test_audio_that_another_stage_needs_and_that_was_erased_is_an_error() -> None:
