@@ -13,6 +13,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -33,7 +34,7 @@ from antiphon.actors.stages.contract import (
     StageCommand,
     StageMessage,
 )
-from antiphon.events.ids import Fence, Operation, SessionId
+from antiphon.events.ids import Fence, Operation, ResponseId, SessionId
 from antiphon.events.store import Log
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config
@@ -82,6 +83,8 @@ class Rehearsal:
         self._stages: dict[StageRole, Callable[[StageCommand], None]] = {}
         self._backstage = Backstage()
         self._works_since: tuple[float, int] | None = None
+        self._of_answers: dict[str, list[Wish]] = {}
+        """By recorded response, what was reported of it, until it begins here."""
         self._payload: Payload = lambda ref: b""
         self.loop = SessionLoop(self._opening(log), lambda call, *given: call(*given))
         client.take_part(self)
@@ -148,6 +151,11 @@ class Rehearsal:
         """Do something so long after now, in the call's time."""
         self._at(self._now_ns + ns, action)
 
+    def begun(self, response: ResponseId) -> None:
+        """An answer: what was reported of it comes as long after this as it did then."""
+        for wish in self._of_answers.pop(self._renaming.recorded("response", response) or "", ()):
+            self.after(wish.at_ns, partial(self._wish, wish))
+
     def ask(self, command: c.Command) -> None:
         """The client asks, unless it has hung up."""
         if not self.loop.over:
@@ -160,8 +168,10 @@ class Rehearsal:
         """To the end. `payload` reads the client's recorded audio; `progress` is told how far, 0 to 1."""
         self._payload = payload
         for wish in self._script.wishes:
-            if self._is_played(wish):
-                self._at(wish.at_ns, lambda wish=wish: self._wish(wish))  # type: ignore[misc]
+            if wish.since is None:
+                self._at(wish.at_ns, partial(self._wish, wish))
+            elif self._cast.recorded:
+                self._of_answers.setdefault(wish.since, []).append(wish)
         if not any(isinstance(wish.command, c.CloseSession) for wish in self._script.wishes):
             self._at(self._script.lasted_ns, lambda: self._hang_up("client", self._now_ns))
         self.loop.begin()
@@ -170,9 +180,6 @@ class Rehearsal:
             if not self._settle() and not self._wait():
                 break
             progress(min(self._now_ns / max(self._script.lasted_ns, 1), 1.0))
-
-    def _is_played(self, wish: Wish) -> bool:
-        return wish.by != "reports" or self._cast.recorded
 
     def _settle(self) -> bool:
         """Tell everybody what waits for them; whether there was anything."""
@@ -248,7 +255,7 @@ class Rehearsal:
         if isinstance(command, c.AddItem):
             return replace(command, images=images)
         if isinstance(command, c.ReportSent):
-            return self._client.as_recorded(command, self._script.began.at.mono_ns)
+            return self._client.as_recorded(command)
         if isinstance(command, c.CreateResponse):
             able = self._cast.abilities.response_options
             options = ("instructions", "max_output_tokens", "voice", "temperature", "speed")

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from antiphon.actors.session import commands as c
 from antiphon.actors.stages.scripted.engine import ScriptedEngine
 from antiphon.actors.stages.scripted.script import Script
-from antiphon.events.envelope import Stored
+from antiphon.events.envelope import Draft, Stored
 from antiphon.events.errors import Erased
-from antiphon.events.store import Scope
+from antiphon.events.ids import Seq
+from antiphon.events.memory import MemoryLog
+from antiphon.events.store import Expect, Scope
 from antiphon.replay import sources
 from antiphon.replay.rerun.backstage import Backstage
 from antiphon.replay.rerun.comparing import Comparison, compare
@@ -19,6 +22,7 @@ from antiphon.replay.rerun.rerun import Changes, rerun
 from antiphon.replay.rerun.wishes import CannotRerun
 from antiphon.replay.sources import Life
 from antiphon.replay.turns import Course, Turn, course_of
+from tests.actors.session.given import SILENCE, Talk
 from tests.golden.corpus import GOLDEN
 
 FROM_SERVERS = (
@@ -84,6 +88,32 @@ def test_silence_that_must_last_longer_makes_the_answer_come_later() -> None:
     comparison = held_again(life("spoken"), turn_detection__silence_duration_ms=200)
     assert comparison.second.turns[0].at_ms < comparison.first.turns[0].at_ms
     assert [turn.words for turn in comparison.second.turns] == [turn.words for turn in comparison.first.turns]
+
+
+def test_an_answer_that_comes_later_is_heard_as_it_was() -> None:
+    """What was told of its way to the user was told at once, when here it had not begun."""
+    talk = Talk(session="quick")
+    talk.utterance("what is the time")
+    talk.say("It is noon.", 600)
+    talk.finish()
+    talk.wait(30)
+    talk.send(600)
+    talk.wait(1_500)
+    talk.hear(64, SILENCE)
+    talk.do(c.CloseSession(reason="client"))
+    comparison = held_again(kept(talk), turn_detection__silence_duration_ms=600)
+    first, second = comparison.first.turns[-1], comparison.second.turns[-1]
+    assert second.at_ms > first.at_ms
+    assert (first.heard_ms, second.heard_ms) == (600, 600)
+
+
+def kept(talk: Talk) -> Life:
+    log = MemoryLog()
+    lease, _ = log.open(talk.state.id, expect=Expect.NEW, owner="the test")
+    happened = zip(talk.stored, talk.payloads, strict=True)
+    drafts = [Draft(stored.event, stored.at, payload, stored.cause) for stored, payload in happened]
+    log.append(lease, Seq(0), drafts).result()
+    return next(sources.of_session(log, talk.state.id))
 
 
 def test_what_the_recording_has_no_answer_to_is_said_to_be_unknown() -> None:
