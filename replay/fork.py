@@ -21,7 +21,6 @@ from antiphon.actors.session.decide import decide
 from antiphon.actors.session.evolve import refold
 from antiphon.actors.session.state import Session
 from antiphon.events import vocabulary as v
-from antiphon.events.codec import refuse_unknown_critical
 from antiphon.events.envelope import Draft, Stored, Unknown
 from antiphon.events.errors import Erased
 from antiphon.events.ids import Fence, SessionId
@@ -30,6 +29,7 @@ from antiphon.events.units import Moment
 
 from .errors import RecordingError
 from .sources import Life
+from .states import after
 
 BOOT = "forked"
 """Monotonic times of the original mean nothing to whoever goes on."""
@@ -48,10 +48,10 @@ class Forked(Struct, frozen=True):
     """An answer was under way, and will be asked again."""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """`at`: the last event that is copied; None: the last before the client went. `token`: the secret that
-    its client will present. It is kept for `keep_s` before it counts as abandoned. `stage`: which it goes on
-    with, if not with the original's; it must hear alike."""
+class ForkAsked(Struct, frozen=True, kw_only=True):
+    """Which session to make. `at`: the last event that is copied; None: the last before the client went.
+    `token`: the secret that its client will present. It is kept for `keep_s` before it counts as abandoned.
+    `stage`: which it goes on with, if not with the original's; it must hear alike."""
 
     session: SessionId
     token: str
@@ -61,7 +61,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     stage: str = ""
 
 
-def fork(life: Life, to: Log, asked: Asked) -> Forked:
+def fork(life: Life, to: Log, asked: ForkAsked) -> Forked:
     """Copy the life, as far as is asked, into a new session of `to`.
 
     Raises CannotFork where there is no such event, or no session to go on with; UnknownCritical; LogError.
@@ -69,16 +69,17 @@ def fork(life: Life, to: Log, asked: Asked) -> Forked:
     state, last = _folded(life, asked.at)
     lease, _ = to.open(asked.session, expect=Expect.NEW, owner="fork")
     try:
-        _copy(life, to, lease, asked, last, state.attached.count)
+        events = _copy(life, to, lease, asked, last, state.attached.count)
     except BaseException:  # half a past is none
         to.release(lease)
         to.erase(asked.session, Scope.ALL)
         raise
     to.release(lease)
-    return Forked(asked.session, last.seq + 3, state.turns.active is not None)
+    return Forked(asked.session, events, state.turns.active is not None)
 
 
-def _copy(life: Life, to: Log, lease: Lease, asked: Asked, last: Stored, latest: int) -> None:
+def _copy(life: Life, to: Log, lease: Lease, asked: ForkAsked, last: Stored, latest: int) -> int:
+    """How many events it has then."""
     wall_ns = asked.now.wall_ns
     until = str(wall_ns + int(asked.keep_s * 1e9)).encode()
     to.keep_derived(asked.session, lease.incarnation, KEPT_UNTIL, until)
@@ -90,13 +91,14 @@ def _copy(life: Life, to: Log, lease: Lease, asked: Asked, last: Stored, latest:
     command = Fork(session=life.session, incarnation=life.incarnation, source_seq=last.seq)
     decision = decide(copied, command, Moment(last.at.mono_ns, wall_ns))
     to.append(lease, copied.seq, decision.drafts).result()
+    return copied.seq + len(decision.drafts)
 
 
-def _batches(life: Life, asked: Asked, last: Stored, renamed: _Renamed) -> Iterator[list[Draft]]:
+def _batches(life: Life, asked: ForkAsked, last: Stored, renamed: _Renamed) -> Iterator[list[Draft]]:
     """The events of the copy, some at a time; none of the lists is empty."""
     batch: list[Draft] = []
     shift_ns, size = asked.now.wall_ns - last.at.wall_ns, 0
-    for stored in life.log.read(life.session, incarnation=life.incarnation, stop=last.seq + 1):
+    for stored in life.events(stop=last.seq + 1):
         moment = Moment(stored.at.mono_ns, stored.at.wall_ns + shift_ns)
         payload = _payload(life, stored)
         batch.append(Draft(renamed.event(stored.event), moment, payload, stored.cause))
@@ -108,14 +110,13 @@ def _batches(life: Life, asked: Asked, last: Stored, renamed: _Renamed) -> Itera
 
 def _folded(life: Life, at: int | None) -> tuple[Session, Stored]:
     state, last = Session(life.session), None
-    for stored in life.log.read(life.session, incarnation=life.incarnation):
+    for stored in life.events():
         if at is not None and stored.seq > at:
             break
-        refuse_unknown_critical(stored)
-        after = refold(state, stored)
-        if at is None and (after.phase == "closed" or state.attached.current > after.attached.current):
+        then = after(state, (stored,))
+        if at is None and (then.phase == "closed" or state.attached.current > then.attached.current):
             break  # the call ended, or its client went
-        state, last = after, stored
+        state, last = then, stored
     if last is None or (at is not None and last.seq < at):
         raise CannotFork(f"{life.name} has no event {at}")
     if state.phase == "new":
@@ -132,7 +133,7 @@ def _payload(life: Life, stored: Stored) -> bytes | None:
     if stored.blob is None:
         return None
     try:
-        return life.log.read_blob(life.session, stored.blob, incarnation=life.incarnation)
+        return life.payload(stored.blob)
     except Erased:
         return bytes(stored.blob.length)
 
@@ -140,7 +141,7 @@ def _payload(life: Life, stored: Stored) -> bytes | None:
 class _Renamed:
     """Events of the original as they stand in the copy. `latest`: whose token is the copy's."""
 
-    def __init__(self, asked: Asked, incarnation: int, latest: int) -> None:
+    def __init__(self, asked: ForkAsked, incarnation: int, latest: int) -> None:
         self._session, self._incarnation, self._stage = asked.session, incarnation, asked.stage
         self._token, self._latest = hashlib.sha256(asked.token.encode()).digest(), latest
 

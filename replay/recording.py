@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.events.container import Container, Unpacking
-from antiphon.events.envelope import Stored
+from antiphon.events.envelope import BlobRef, Stored
 from antiphon.events.ids import SessionId
 from antiphon.events.store import Log
 from antiphon.events.vocabulary import WriterOpened
@@ -32,7 +32,7 @@ from antiphon.events.vocabulary import WriterOpened
 from . import sound
 from .errors import ChangedMeanwhile
 from .lines import as_json
-from .tally import File, Hashed, Hashing
+from .tally import File, Hashed, Hashing, Watch
 
 FORMAT = 1
 EVENTS, AUDIO, SOUND, LINES, MANIFEST = (
@@ -40,6 +40,7 @@ EVENTS, AUDIO, SOUND, LINES, MANIFEST = (
 )  # fmt: skip
 NAMES = (EVENTS, AUDIO, SOUND, LINES, MANIFEST)
 PIECE = 1 << 16
+Payload = Callable[[BlobRef], bytes]
 _DATE = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
 
@@ -66,26 +67,29 @@ def write(
     with_sound: bool = False,
     generated: bool = False,
     with_lines: bool = False,
+    watch: Watch = lambda length: None,
 ) -> Manifest:
     """Write the recording of one life, checked from end to end, into an empty file that can seek.
 
     A session that goes on is recorded as far as it is stored. `generated`: the sound has also what nobody
-    heard. Raises LogError (Corrupt for a damaged log; Erased where sound is asked for and there is none),
+    heard. `watch` is told of the bytes of the log as they are read: all of them twice, for the sound once
+    more. Raises LogError (Corrupt for a damaged log; Erased where sound is asked for and there is none),
     TooLong, ChangedMeanwhile.
     """
     with log.export(session, incarnation=incarnation) as container:
-        manifest = examine(container)
+        manifest = examine(container, watch)
     life = manifest.incarnation
     with zipfile.ZipFile(to, "w") as made:
         with log.export(session, incarnation=life) as container:
             for name, stream in ((EVENTS, container.events), (AUDIO, container.audio)):
                 size = manifest.files[name].bytes
-                if _add(made, name, size, partial(_copy, stream, size)) != manifest.files[name]:
+                if _add(made, name, size, partial(_copy, stream, size, watch)) != manifest.files[name]:
                     raise ChangedMeanwhile
         if with_sound:
             events = log.read(session, incarnation=life, stop=manifest.events)
             placed = sound.place(events, session, generated=generated)
-            write_wav = partial(sound.write_wav, placed, partial(log.read_blob, session, incarnation=life))
+            payload = _watched(partial(log.read_blob, session, incarnation=life), watch)
+            write_wav = partial(sound.write_wav, placed, payload)
             manifest.files[SOUND] = _add(made, SOUND, sound.FRAME * placed.samples, write_wav)
         if with_lines:
             events = log.read(session, incarnation=life, stop=manifest.events)
@@ -96,9 +100,9 @@ def write(
     return manifest
 
 
-def examine(container: Container) -> Manifest:
+def examine(container: Container, watch: Watch = lambda length: None) -> Manifest:
     """What a recording of this container would say of it. Raises Corrupt, NotALog: then it is not sound."""
-    events, audio = Hashed(container.events), Hashed(container.audio)
+    events, audio = Hashed(container.events, watch), Hashed(container.audio, watch)
     hashed = Container(io.BufferedReader(events), io.BufferedReader(audio), name=container.name)
     unpacking = Unpacking(hashed)
     count, sealed, program = 0, False, ""
@@ -133,11 +137,20 @@ def _add(made: zipfile.ZipFile, name: str, size: int, write: Callable[[IO[bytes]
         return hashing.file
 
 
-def _copy(stream: BinaryIO, length: int, to: IO[bytes]) -> None:
+def _copy(stream: BinaryIO, length: int, watch: Watch, to: IO[bytes]) -> None:
     """The first `length` bytes: a log that goes on has become longer since it was looked at."""
     while length and (piece := stream.read(min(length, PIECE))):
         to.write(piece)
         length -= len(piece)
+        watch(len(piece))
+
+
+def _watched(payload: Payload, watch: Watch) -> Payload:
+    def read(ref: BlobRef) -> bytes:
+        watch(ref.length)
+        return payload(ref)
+
+    return read
 
 
 def _write_lines(events: Iterable[Stored], to: IO[bytes]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from antiphon.events.envelope import BlobRef, Stored
 from antiphon.events.errors import NoSuchSession
 from antiphon.events.ids import SessionId
 from antiphon.events.memory import MemoryLog
@@ -25,6 +26,14 @@ class Life(Struct, frozen=True):
     log: Log
     session: SessionId
     incarnation: int
+
+    def events(self, *, stop: int | None = None) -> Iterator[Stored]:
+        """From the first to before event `stop`. Raises NoSuchSession; Corrupt after what precedes it."""
+        return self.log.read(self.session, incarnation=self.incarnation, stop=stop)
+
+    def payload(self, ref: BlobRef) -> bytes:
+        """Raises NoSuchSession, Corrupt, Erased."""
+        return self.log.read_blob(self.session, ref, incarnation=self.incarnation)
 
 
 def of_session(log: Log, session: SessionId) -> Iterator[Life]:

@@ -32,12 +32,24 @@ def state_at(session: SessionId, events: Iterable[Stored], seq: int | None) -> S
     for stored in events:
         if seq is not None and stored.seq > seq:
             break
-        refuse_unknown_critical(stored)
-        seconds = elapsed.seconds(stored)
-        state, last = refold(state, stored), stored
+        state, last, seconds = after(state, (stored,)), stored, elapsed.seconds(stored)
     if last is None or (seq is not None and last.seq < seq):
         return None
     return StateAt(state, last, seconds)
+
+
+def after(known: Session, events: Iterable[Stored]) -> Session:
+    """What is known once the events that follow have happened, too. Raises UnknownCritical."""
+    for stored in events:
+        refuse_unknown_critical(stored)
+        known = refold(known, stored)
+    return known
+
+
+def shown(state: Session) -> dict[str, Any]:
+    """A state as people are shown it: what is unusual about it, but for the event after which it is."""
+    members: dict[str, Any] = unusual(state)
+    return {name: one for name, one in members.items() if name not in ("seq", "at")}
 
 
 def unusual(value: Any) -> Any:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.actors.session.evolve import refold
+from antiphon.actors.session.fence import BROKE_IN
 from antiphon.actors.session.state import Session
 from antiphon.events.codec import encode
 from antiphon.events.envelope import Draft, Stored
@@ -32,9 +33,6 @@ from antiphon.projections.summary import SessionClocks, of_session
 
 from .lines import type_of
 from .sound import heard_samples
-
-INTERRUPTED = "turn_detected"
-"""Why an epoch ends when the user breaks in."""
 
 
 class Kind(Struct, frozen=True):
@@ -166,7 +164,7 @@ class Counting:
             case ResponseEnded(outcome=outcome):
                 self._outcomes[outcome] += 1
             case EpochAdvanced(reason=reason):
-                self._interruptions += reason == INTERRUPTED
+                self._interruptions += reason in BROKE_IN
             case StageMeasured(name=measured, value_ms=value):
                 self._stages[measured].append(value)
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
+
+
+Watch = Callable[[int], object]
+"""Told of so many bytes more."""
 
 
 class File(Struct, frozen=True):
@@ -33,10 +38,10 @@ class Tally:
 
 
 class Hashed(io.RawIOBase):
-    """Reads a stream and knows the `file` of all that was read."""
+    """Reads a stream and knows the `file` of all that was read. `watch` is told of each piece."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream, self._tally = stream, Tally()
+    def __init__(self, stream: BinaryIO, watch: Watch = lambda length: None) -> None:
+        self._stream, self._tally, self._watch = stream, Tally(), watch
 
     @property
     def file(self) -> File:
@@ -50,6 +55,7 @@ class Hashed(io.RawIOBase):
         piece = self._stream.read(len(view))
         view[: len(piece)] = piece
         self._tally.add(piece)
+        self._watch(len(piece))
         return len(piece)
 
 

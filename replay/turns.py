@@ -6,12 +6,13 @@ and when. Times are ms since the call began, without what passed while nobody se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from antiphon.actors.session.evolve import refold
+from antiphon.actors.session.fence import BROKE_IN
 from antiphon.actors.session.heard import heard_ms, heard_text
 from antiphon.actors.session.state import Session
 from antiphon.events import vocabulary as v
@@ -19,6 +20,7 @@ from antiphon.events.envelope import Stored
 from antiphon.events.ids import ResponseId, SessionId
 from antiphon.events.units import samples_to_ms
 
+from .sources import Life
 from .timeline import Timeline
 
 Who = Literal["user", "assistant"]
@@ -51,8 +53,8 @@ class Turn(Struct, kw_only=True):
 
 
 class Course(Struct, frozen=True):
-    """A call. `starts`: how often the detector heard the user begin; `interrupted`: how often an answer was
-    cut off by that; `listened`: units to which the model chose to say nothing."""
+    """A call. `starts`: how often the detector heard the user begin; `interrupted`: how often
+    the user broke in; `listened`: units to which the model chose to say nothing."""
 
     session: SessionId
     lasted_ms: int
@@ -62,10 +64,10 @@ class Course(Struct, frozen=True):
     listened: int
 
 
-def course_of(session: SessionId, events: Iterable[Stored]) -> Course:
-    """Of one life."""
-    reading = _Reading(session)
-    for stored in events:
+def course_of(life: Life) -> Course:
+    """Raises LogError for a log that is damaged or gone."""
+    reading = _Reading(life.session)
+    for stored in life.events():
         reading.read(stored)
     return reading.course()
 
@@ -171,7 +173,7 @@ class _Reading:
         self._starts += 1
 
     def moved(self, stored: Stored, event: v.EpochAdvanced) -> None:
-        self._interrupted += event.reason in ("turn_detected", "barge_in")
+        self._interrupted += event.reason in BROKE_IN
 
     def listened(self, stored: Stored, event: v.ModelListened) -> None:
         self._listened += event.reason == "model_listen"

@@ -10,7 +10,7 @@ have that checksum: then the sound is the one that was sent, too.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -216,8 +216,16 @@ class _Clients:
         return sum(getattr(one, what) for one in self.shown.values())
 
 
-def verify(log: Log, session: SessionId, *, incarnation: int | None = None, audio: bool = False) -> Verdict:
-    """Project one life again and compare; stops at the first difference. `audio`: with the sound.
+def verify(
+    log: Log,
+    session: SessionId,
+    *,
+    incarnation: int | None = None,
+    audio: bool = False,
+    watch: Callable[[Stored], object] = lambda stored: None,
+) -> Verdict:
+    """Project one life again and compare; stops at the first difference. `audio`: with the sound. `watch` is
+    told of every event as it is projected.
 
     Raises NoSuchSession, Corrupt. Events that this program does not know are passed over.
     """
@@ -226,6 +234,7 @@ def verify(log: Log, session: SessionId, *, incarnation: int | None = None, audi
     state, difference = Session(session), None
     first: Stored | None = None
     for stored in log.read(session, incarnation=incarnation):
+        watch(stored)
         first = first or stored
         state = refold(state, stored)
         difference = clients.take(stored)

@@ -35,6 +35,8 @@ from .state import Session
 CLEARED = "output_audio_buffer_clear"
 INPUT_CANCELLED = "input_cancelled"
 """Why the epoch moves on when the client takes its input back."""
+BROKE_IN = ("turn_detected", "barge_in")
+"""Why it does where the user breaks in: server VAD heard it, or the client or its policy let the user in."""
 
 
 def advance(state: Session, reason: str) -> EpochAdvanced:

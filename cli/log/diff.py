@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from . import lines
+from .lives import chosen
+from .progress import Looking, bytes_of
 from .store import DATA, DIFFERENT, JSON, complete, open_store, told
 
 if TYPE_CHECKING:
     from antiphon.events.envelope import Stored
+    from antiphon.events.segments.log import SegmentLog
+    from antiphon.events.store import Holding
     from antiphon.replay.differing import Line
 
 CONTEXT = 2
@@ -39,25 +44,46 @@ def diff(first: str, second: str, data: Path, to_data: Path | None, as_json: boo
     """
     from antiphon.replay.differing import compared
 
-    one = _events(data, first, everything=everything)
-    other = _events(to_data or data, second, everything=everything)
-    found = list(compared(one, other))
+    with told():
+        sides = [_latest(data, first), _latest(to_data or data, second)]
+        with Looking(sum(bytes_of(life) for _, life in sides), quiet=as_json) as looking:
+            one, other = (_look(store, life, looking, everything=everything) for store, life in sides)
+    found = list(compared(one.events, other.events))
     same = sum(line.where == "both" for line in found)
     for text in _as_json(found) if as_json else _for_people(found, one, other):
         click.echo(text)
-    alone = f"{len(one) - same} only in {first}, {len(other) - same} only in {second}"
+    alone = f"{len(one.events) - same} only in {first}, {len(other.events) - same} only in {second}"
     click.echo(f"{same} events are the same, {alone}", err=True)
-    if same < max(len(one), len(other)):
+    if same < max(len(one.events), len(other.events)):
         sys.exit(DIFFERENT)
 
 
-def _events(data: Path, session: str, *, everything: bool) -> list[Stored]:
-    from antiphon.events.ids import SessionId
+class _Side(Struct, frozen=True):
+    """The events of one log that are compared. `seconds`: by seq, how long after its first each happened."""
 
-    with told():
-        events = open_store(data).read(SessionId(session))
-        return [stored for stored in events if everything or not lines.is_quiet(stored)]
-    raise AssertionError("told() ends the program, or lets it go on")
+    events: list[Stored]
+    seconds: dict[int, float]
+
+    def line(self, stored: Stored) -> str:
+        return lines.as_line(stored, self.seconds[stored.seq])
+
+
+def _latest(data: Path, session: str) -> tuple[SegmentLog, Holding]:
+    store = open_store(data)
+    return store, chosen(store, session, None)[-1]
+
+
+def _look(store: SegmentLog, life: Holding, looking: Looking, *, everything: bool) -> _Side:
+    from antiphon.replay.timeline import Elapsed
+
+    looking.at(life)
+    elapsed, side = Elapsed(), _Side([], {})
+    for stored in looking.watched(store.read(life.session, incarnation=life.incarnation)):
+        seconds = elapsed.seconds(stored)
+        if everything or not lines.is_quiet(stored):
+            side.events.append(stored)
+            side.seconds[stored.seq] = seconds
+    return side
 
 
 def _as_json(found: Sequence[Line]) -> Iterator[bytes]:
@@ -72,8 +98,7 @@ def _as_json(found: Sequence[Line]) -> Iterator[bytes]:
             yield msgspec.json.encode({"only_in": line.where, "event": msgspec.Raw(as_json(stored))})
 
 
-def _for_people(found: Sequence[Line], one: Sequence[Stored], other: Sequence[Stored]) -> Iterator[str]:
-    began = [events[0].at.mono_ns if events else 0 for events in (one, other)]
+def _for_people(found: Sequence[Line], one: _Side, other: _Side) -> Iterator[str]:
     near = _near(found)
     skipped = False
     for number, line in enumerate(found):
@@ -83,7 +108,7 @@ def _for_people(found: Sequence[Line], one: Sequence[Stored], other: Sequence[St
         if skipped:
             yield click.style("...", dim=True)
             skipped = False
-        yield _line(line, began)
+        yield _line(line, one, other)
 
 
 def _near(found: Sequence[Line]) -> set[int]:
@@ -91,11 +116,9 @@ def _near(found: Sequence[Line]) -> set[int]:
     return {near for number in different for near in range(number - CONTEXT, number + CONTEXT + 1)}
 
 
-def _line(line: Line, began: Sequence[int]) -> str:
+def _line(line: Line, one: _Side, other: _Side) -> str:
     if line.first is not None:
-        text = lines.as_line(line.first, (line.first.at.mono_ns - began[0]) / 1e9)
+        text = one.line(line.first)
         return f"  {text}" if line.where == "both" else click.style("- ", fg="red") + text
     assert line.second is not None, "an event is in one of both logs"
-    return click.style("+ ", fg="green") + lines.as_line(
-        line.second, (line.second.at.mono_ns - began[1]) / 1e9
-    )
+    return click.style("+ ", fg="green") + other.line(line.second)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .progress import Looking
 from .store import fail
 
 if TYPE_CHECKING:
@@ -21,20 +22,17 @@ if TYPE_CHECKING:
 def write_folder(
     store: SegmentLog, session: str, life: int | None, to: Path | None, *, as_json: bool
 ) -> None:
-    """Raises LogError."""
+    """Raises LogError, RecordingError."""
     import msgspec
 
     from antiphon.events.ids import SessionId
-    from antiphon.replay.errors import RecordingError
     from antiphon.replay.half_duplex.folder import Folder
 
-    try:
-        folder = Folder(store, SessionId(session), incarnation=life)
-    except RecordingError as error:
-        fail(str(error))
+    folder = Folder(store, SessionId(session), incarnation=life)
     target = to or Path(session + ("" if life is None else f"-{life}"))
-    with new_folder(target) as made:
+    with new_folder(target) as made, Looking(len(folder.names), quiet=as_json) as looking:
         for name in folder.names:
+            looking.begin(name, 1)
             path = made / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(folder.file(name) or b"")

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .lines import size
+from .lines import cell, size
 from .lives import is_gone
 from .store import DATA, JSON, open_store
 
 if TYPE_CHECKING:
+    from antiphon.events.envelope import Stored
     from antiphon.events.segments.log import SegmentLog
+    from antiphon.events.store import Head
+
+LAST = 64
+"""Events among which a session's end stands as a rule: behind it comes only what its clients still took."""
 
 
 @click.command("ls")
@@ -45,7 +50,7 @@ def ls(data: Path, as_json: bool) -> None:
             f"{row['seconds']:.1f} s",
             str(row["events"]),
             "erased" if row["erased"] else size(row["audio_bytes"]),
-            row["ended"],
+            cell(row["ended"]),
         )
     Console(width=None if sys.stdout.isatty() else 110).print(table)
 
@@ -53,16 +58,14 @@ def ls(data: Path, as_json: bool) -> None:
 def _rows(store: SegmentLog) -> Iterator[dict[str, Any]]:
     """One row a session. A log that cannot be read is listed as such, not left out."""
     from antiphon.events.errors import LogError
-    from antiphon.replay.inspect.summary import ending
     from antiphon.replay.lines import clock
 
     for head in store.sessions():
         first = last = None
         ended = "open"
         try:
-            for stored in store.read(head.session):
-                first, last = first or stored, stored
-                ended = ending(stored.event) or ended
+            first = next(_read(store, head, 0, 1), None)
+            last, ended = _end(store, head)
         except (LogError, OSError) as error:
             if is_gone(store, head.session, head.incarnation):
                 continue
@@ -79,3 +82,22 @@ def _rows(store: SegmentLog) -> Iterator[dict[str, Any]]:
             "erased": head.erased,
             "ended": ended,
         }
+
+
+def _end(store: SegmentLog, head: Head) -> tuple[Stored | None, str]:
+    """The last event, and why the session is over. A log is read whole only where its end does not say."""
+    from antiphon.replay.inspect.summary import ending
+
+    last: Stored | None = None
+    ended: str | None = None
+    start = max(head.next_seq - LAST, 0)
+    for begin in (start, 0) if head.sealed and start else (start,):
+        for last in _read(store, head, begin, head.next_seq):
+            ended = ending(last.event) or ended
+        if ended is not None:
+            break
+    return last, ended or "open"
+
+
+def _read(store: SegmentLog, head: Head, start: int, stop: int) -> Iterator[Stored]:
+    return store.read(head.session, incarnation=head.incarnation, start=start, stop=stop)

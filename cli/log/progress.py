@@ -1,27 +1,40 @@
-"""How far a long look through the store is; on a terminal only."""
+"""How far long work is: on a terminal only, and never where a program reads what is printed."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from .lines import printable
+
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from antiphon.events.envelope import Stored
     from antiphon.events.store import Holding
 
 
+def bar(*, quiet: bool) -> Progress:
+    """On stderr, and gone when the work is done. `quiet`: as where there is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    hidden = quiet or not (sys.stdout.isatty() and sys.stderr.isatty())
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden)
+
+
 class Looking(AbstractContextManager["Looking"]):
-    """A bar on stderr that counts bytes of lives. `at` begins a life, `watch` is told of its events."""
+    """A bar that counts bytes of lives, or whatever else is looked at one after the other.
 
-    def __init__(self, total_bytes: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    `at` and `begin` begin the next; `watch` is told of a life's events, `advance` of anything.
+    """
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-        hidden = not sys.stderr.isatty()
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden)
-        self._task = self._bar.add_task("looking", total=total_bytes)
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        self._bar = bar(quiet=quiet)
+        self._task = self._bar.add_task("looking", total=total)
         self._end = 0
 
     def __enter__(self) -> Looking:
@@ -32,10 +45,25 @@ class Looking(AbstractContextManager["Looking"]):
         self._bar.stop()
 
     def at(self, life: Holding) -> None:
-        """The lives before this one are done."""
-        self._bar.update(self._task, completed=self._end, description=f"{life.session}/{life.incarnation}")
-        self._end += life.events_bytes + life.audio_bytes
+        self.begin(f"{life.session}/{life.incarnation}", bytes_of(life))
+
+    def begin(self, name: str, size: int) -> None:
+        """What was begun before is done."""
+        self._bar.update(self._task, completed=self._end, description=printable(name))
+        self._end += size
+
+    def advance(self, size: int) -> None:
+        self._bar.advance(self._task, size)
 
     def watch(self, stored: Stored) -> None:
         if stored.blob is not None:
-            self._bar.advance(self._task, stored.blob.length)
+            self.advance(stored.blob.length)
+
+    def watched(self, events: Iterable[Stored]) -> Iterator[Stored]:
+        for stored in events:
+            self.watch(stored)
+            yield stored
+
+
+def bytes_of(life: Holding) -> int:
+    return life.events_bytes + life.audio_bytes

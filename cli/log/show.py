@@ -9,6 +9,7 @@ import click
 
 from . import lines
 from .store import DATA, JSON, LIFE, SESSION, open_store, told
+from .travel import whole_file
 
 if TYPE_CHECKING:
     from antiphon.events.envelope import Stored
@@ -67,5 +68,6 @@ def _write_image(
         return " -> erased"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{stored.seq:06}.{'png' if media_type == 'image/png' else 'jpg'}"
-    file.write_bytes(contents)
+    with whole_file(file) as written:
+        written.write(contents)
     return f" -> {file}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .lines import printable
 from .store import DATA, JSON, LIFE, SESSION, fail, open_store, told
 
 if TYPE_CHECKING:
@@ -43,25 +44,22 @@ def state(session: str, data: Path, as_json: bool, life: int | None, seq: int | 
     if as_json:
         click.echo(msgspec.json.encode(found.state))
         return
-    for line in _shown(found):
+    for line in _lines(found):
         click.echo(line)
 
 
-def _shown(found: StateAt) -> Iterator[str]:
+def _lines(found: StateAt) -> Iterator[str]:
     from antiphon.actors.session.history import conversation
     from antiphon.replay.lines import type_of
-    from antiphon.replay.states import unusual
+    from antiphon.replay.states import shown
 
-    yield f"after event {found.last.seq}, {found.seconds:.3f} s, {type_of(found.last.event)}"
+    yield f"after event {found.last.seq}, {found.seconds:.3f} s, {printable(type_of(found.last.event))}"
     lines = conversation(found.state)
     if lines:
         yield click.style("what a model is told now", bold=True)
-        yield from (f"  {line.role:<9}  {line.text}" for line in lines)
+        yield from (f"  {line.role:<9}  {printable(line.text)}" for line in lines)
     yield click.style("state", bold=True)
-    members = unusual(found.state)
-    for derived in ("seq", "at"):  # they stand above
-        members.pop(derived, None)
-    yield from _tree(members, 1)
+    yield from _tree(shown(found.state), 1)
 
 
 def _tree(value: Any, depth: int) -> Iterator[str]:
@@ -70,14 +68,14 @@ def _tree(value: Any, depth: int) -> Iterator[str]:
     if isinstance(value, dict):
         for key, one in value.items():
             if isinstance(one, dict | list) and one:
-                yield f"{space}{key}"
+                yield f"{space}{printable(key)}"
                 yield from _tree(one, depth + 1)
             else:
-                yield f"{space}{key}: {one}"
+                yield f"{space}{printable(key)}: {printable(str(one))}"
         return
     for number, one in enumerate(value):
         if isinstance(one, dict | list) and one:
             yield f"{space}{number}"
             yield from _tree(one, depth + 1)
         else:
-            yield f"{space}{one}"
+            yield f"{space}{printable(str(one))}"

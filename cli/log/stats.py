@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .lines import cell, printable
 from .lives import chosen, is_gone
+from .progress import Looking, bytes_of
 from .store import DAMAGED, DATA, JSON, LIFE, complete, open_store, told
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ def stats(session: str | None, data: Path, life: int | None, each: bool, as_json
     store, counting = open_store(data), Counting()
     with told():
         lives = chosen(store, session, life)
-        damaged = [said for one in lives if (said := _add(counting, store, one)) is not None]
+        with Looking(sum(map(bytes_of, lives)), quiet=as_json) as looking:
+            found = [_add(counting, store, one, looking) for one in lives]
+    damaged = [said for said in found if said is not None]
     if as_json:
         import msgspec
 
@@ -47,17 +51,19 @@ def stats(session: str | None, data: Path, life: int | None, each: bool, as_json
     else:
         _print(counting.stats(), each=each)
     for said in damaged:
-        click.echo(f"damaged: {said}", err=True)
+        click.echo(f"damaged: {printable(said)}", err=True)
     if damaged:
         sys.exit(DAMAGED)
 
 
-def _add(counting: Counting, store: SegmentLog, life: Holding) -> str | None:
+def _add(counting: Counting, store: SegmentLog, life: Holding, looking: Looking) -> str | None:
     """Count a life; why not all of it could be."""
     from antiphon.events.errors import Corrupt, NoSuchSession, NotALog
 
+    looking.at(life)
     try:
-        counting.add(life.session, store.read(life.session, incarnation=life.incarnation))
+        events = store.read(life.session, incarnation=life.incarnation)
+        counting.add(life.session, looking.watched(events))
     except NoSuchSession:
         if not is_gone(store, life.session, life.incarnation):
             raise
@@ -98,7 +104,7 @@ def _facts(stats: Stats) -> Table:
         **_clocks(stats.clocks),
     }
     for name, fact in rows.items():
-        table.add_row(name, fact)
+        table.add_row(cell(name), cell(fact))
     return table
 
 
@@ -161,7 +167,7 @@ def _kinds(stats: Stats) -> Table:
         table.add_column(name, justify="left" if name == "event" else "right")
     for name, kind in stats.kinds.items():
         table.add_row(
-            name, str(kind.count), str(kind.bytes), str(kind.audio_bytes) if kind.audio_bytes else ""
+            cell(name), str(kind.count), str(kind.bytes), str(kind.audio_bytes) if kind.audio_bytes else ""
         )
     total = stats.kinds.values()
     table.add_section()

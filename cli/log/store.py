@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
+from .lines import printable
+
 if TYPE_CHECKING:
     from antiphon.events.segments.log import SegmentLog
 
@@ -73,17 +75,20 @@ def _to_stderr() -> None:
 
 @contextlib.contextmanager
 def told() -> Iterator[None]:
-    """Say what a store answers instead of what was asked for, and end with the exit code for that."""
+    """Say what is answered instead of what was asked for, and end with the exit code for that."""
     from antiphon.events.errors import Corrupt, LogError
+    from antiphon.replay.errors import RecordingError
 
     try:
         yield
     except Corrupt as error:
-        click.echo(f"damaged: {error}", err=True)
+        click.echo(f"damaged: {printable(str(error))}", err=True)
         sys.exit(DAMAGED)
     except LogError as error:
         hint = f" ({error.hint})" if error.hint else ""
         fail(f"{error}{hint}")
+    except RecordingError as error:
+        fail(str(error))
     except BrokenPipeError:  # who reads our output has seen enough; click ends us quietly
         raise
     except OSError as error:
@@ -94,4 +99,5 @@ def told() -> Iterator[None]:
 
 
 def fail(message: str) -> NoReturn:
-    raise click.ClickException(message)
+    """What a file or a stage says may be in it."""
+    raise click.ClickException(printable(message))

@@ -163,5 +163,5 @@ class _Everybody:
                 shown.seconds(first)
             await _show_from(self._store, name, start, shown)
         except LogError as error:
-            click.echo(f"{name}: {error}", err=True)
+            click.echo(f"{name}: {lines.printable(str(error))}", err=True)
         self._settled.discard(name)

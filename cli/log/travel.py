@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import tempfile
@@ -13,10 +14,14 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from .folder import write_folder
-from .lines import size
+from .lines import printable, size
+from .lives import chosen
+from .progress import Looking, bytes_of
 from .store import COULD_NOT, DATA, JSON, LIFE, SESSION, fail, open_store, told
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
     from antiphon.events.segments.log import SegmentLog
     from antiphon.replay.recording import Manifest
 
@@ -74,32 +79,43 @@ def export(
     target = to or Path(session + ("" if life is None else f"-{life}") + SUFFIX)
     parts = {"with_sound": sound, "generated": generated, "with_lines": jsonl}
     with told():
-        manifest = _write(store, session, life, target, parts)
+        manifest = _write(store, session, life, target, parts, quiet=as_json)
     tell(target, manifest, "written", as_json)
 
 
 def _write(
-    store: SegmentLog, session: str, life: int | None, target: Path, parts: dict[str, bool]
+    store: SegmentLog, session: str, life: int | None, target: Path, parts: dict[str, bool], *, quiet: bool
 ) -> Manifest:
     from antiphon.events.ids import SessionId
     from antiphon.replay import recording
-    from antiphon.replay.errors import RecordingError
     from antiphon.replay.sound import TooLong
 
-    name = SessionId(session)
-    store.lives(name)  # before a file is named after it
+    held = chosen(store, session, life)[-1]  # before a file is named after it
+    times = 3 if parts["with_sound"] else 2  # everything is examined, copied, and heard
     try:
-        with new_file(target) as file:
-            return recording.write(store, name, file, incarnation=life, **parts)
-    except (RecordingError, TooLong) as error:
+        with new_file(target) as file, Looking(times * bytes_of(held), quiet=quiet) as looking:
+            looking.begin(session, 0)
+            name, watch = SessionId(session), looking.advance
+            return recording.write(store, name, file, incarnation=held.incarnation, watch=watch, **parts)
+    except TooLong as error:
         fail(str(error))
 
 
 @contextlib.contextmanager
-def new_file(target: Path) -> Iterator[IO[bytes]]:
-    """A file that appears under its name when it is whole, and not at all otherwise. Its owner's alone."""
+def new_file(target: Path, *, option: str = "--to") -> Iterator[IO[bytes]]:
+    """A file that was not there. `option` names another; otherwise as `whole_file`."""
     if target.exists():
-        fail(f"{target} exists; name another file with --to")
+        fail(f"{target} exists; name another file with {option}")
+    with whole_file(target) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[IO[bytes]]:
+    """A file that appears under its name when it is whole, and not at all otherwise. Its owner's alone.
+
+    Ends the program where it cannot be written.
+    """
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
@@ -144,15 +160,35 @@ def import_(files: tuple[Path, ...], data: Path, as_json: bool) -> None:
     with told():
         for path in files:
             try:
-                with path.open("rb") as file:
+                with _read(path, quiet=as_json) as file:
                     manifest = take_in(store, file)
             except (LogError, RecordingError, OSError) as error:
-                click.echo(f"{path}: not taken in: {error}", err=True)
+                click.echo(f"{path}: not taken in: {printable(str(error))}", err=True)
                 refused = True
             else:
                 tell(path, manifest, "taken in", as_json)
     if refused:
         sys.exit(COULD_NOT)
+
+
+@contextlib.contextmanager
+def _read(path: Path, *, quiet: bool) -> Iterator[IO[bytes]]:
+    """A recording; everything in it is read twice."""
+    with Looking(2 * path.stat().st_size, quiet=quiet) as looking:
+        looking.begin(path.name, 0)
+        with io.BufferedReader(_Watched(path, looking)) as file:
+            yield file
+
+
+class _Watched(io.FileIO):
+    def __init__(self, path: Path, looking: Looking) -> None:
+        super().__init__(path)
+        self._looking = looking
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        length = super().readinto(buffer)
+        self._looking.advance(length or 0)
+        return length
 
 
 def tell(path: Path, manifest: Manifest, done: str, as_json: bool) -> None:

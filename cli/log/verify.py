@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .lines import size
+from .lines import printable, size
 from .lives import chosen, is_gone
-from .progress import Looking
+from .progress import Looking, bytes_of
 from .store import COULD_NOT, DAMAGED, DATA, JSON, LIFE, complete, open_store, told
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def verify(session: str | None, data: Path, life: int | None, as_json: bool) -> 
     """
     store = open_store(data)
     with told():
-        seen = [*_look(store, chosen(store, session, life))]
+        seen = [*_look(store, chosen(store, session, life), quiet=as_json)]
     if as_json:
         for one in seen:
             click.echo(one.as_json())
@@ -91,11 +91,11 @@ class Seen:
         return msgspec.json.encode(shown).decode()
 
 
-def _look(store: SegmentLog, lives: list[Holding]) -> Iterator[Seen]:
+def _look(store: SegmentLog, lives: list[Holding], *, quiet: bool) -> Iterator[Seen]:
     from antiphon.events.errors import LogError
     from antiphon.events.verify import verify
 
-    with Looking(sum(one.events_bytes + one.audio_bytes for one in lives)) as looking:
+    with Looking(sum(map(bytes_of, lives)), quiet=quiet) as looking:
         for one in lives:
             looking.at(one)
             try:
@@ -148,7 +148,7 @@ _VERDICTS = ("sound", "damaged", "not looked at", "erased meanwhile")
 def _print_reasons(one: Seen) -> None:
     name = f"{one.holding.session}/{one.holding.incarnation}"
     if one.report is None:
-        click.echo(f"{name}: {one.reason}")
+        click.echo(f"{name}: {printable(one.reason)}")
         return
     for finding in one.report.findings[:SHOWN]:
         click.echo(f"{name}: {_sentence(finding)}")
@@ -162,4 +162,4 @@ def _sentence(finding: Finding) -> str:
         where += f" byte {finding.offset}"
     if finding.seq is not None:
         where += f", after event {finding.seq}" if finding.kind == "frame" else f", event {finding.seq}"
-    return f"{where}: {finding.reason}"
+    return f"{where}: {printable(finding.reason)}"

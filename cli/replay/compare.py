@@ -31,13 +31,9 @@ def compare(first: str, second: str, data: Path, html: Path | None, as_json: boo
 
     with told():
         lives = [one_life(named, data, None) for named in (first, second)]
-        one, other = (
-            course_of(life.session, life.log.read(life.session, incarnation=life.incarnation))
-            for life in lives
-        )
-    comparison = side_by_side(one, other)
-    if html is not None:
-        write_page(comparison, html, first=lives[0].name, second=lives[1].name)
+        comparison = side_by_side(*map(course_of, lives))
+        if html is not None:
+            write_page(comparison, html, first=lives[0].name, second=lives[1].name)
     if as_json:
         print_json(comparison)
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..log.store import JSON, LIFE, complete, fail, open_store, told
+from ..log.store import JSON, LIFE, complete, open_store, told
 from .lives import DATA, one_life
 
 if TYPE_CHECKING:
@@ -54,18 +54,14 @@ def fork(
     """
     from antiphon.events.ids import SessionId
     from antiphon.events.units import Moment
-    from antiphon.replay.errors import RecordingError
-    from antiphon.replay.fork import Asked
+    from antiphon.replay.fork import ForkAsked
     from antiphon.replay.fork import fork as fork_off
 
     session, token = SessionId(f"sess_{secrets.token_hex(12)}"), secrets.token_urlsafe(32)
     now = Moment(time.monotonic_ns(), time.time_ns())
-    asked = Asked(session=session, token=token, now=now, at=at, keep_s=keep_s, stage=stage)
+    asked = ForkAsked(session=session, token=token, now=now, at=at, keep_s=keep_s, stage=stage)
     with told():
-        try:
-            made = fork_off(one_life(what, data, life), open_store(data, make=True), asked)
-        except RecordingError as error:
-            fail(str(error))
+        made = fork_off(one_life(what, data, life), open_store(data, make=True), asked)
     _tell(made, token, f"{url.rstrip('/')}/#session_id={session}&resume_token={token}", as_json=as_json)
 
 

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..log.lines import printable
+from ..log.progress import bar
 from ..log.store import INTERRUPTED, JSON, LIFE, complete, fail, told
 from .lives import DATA, one_life
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from antiphon.clients.call import Call
     from antiphon.clients.exchange import Event
     from antiphon.replay.playing import Due
+    from antiphon.replay.sources import Life
 
 QUIET_S = 3.0
 """How long nothing must be said, behind the last thing sent, for the call to be over."""
@@ -52,16 +55,14 @@ def play(
     import msgspec
 
     from antiphon.clients.call import CallError, CallRefused
-    from antiphon.replay.errors import RecordingError
 
     if not url.startswith(("ws://", "wss://")):
         raise click.BadParameter(f"{url} does not begin with ws:// or wss://", param_hint="--to")
     with told():
         recorded = one_life(what, data, life)
         try:
-            held = asyncio.run(_play(recorded, url, os.environ.get("ANTIPHON_API_KEY"), speed, wait_s))
-        except RecordingError as error:
-            fail(str(error))
+            key = os.environ.get("ANTIPHON_API_KEY")
+            held = asyncio.run(_play(recorded, url, key, speed, wait_s, quiet=as_json))
         except CallRefused as refused:
             fail(f"{refused.code}: {refused}")
         except CallError as lost:
@@ -72,40 +73,46 @@ def play(
     if as_json:
         click.echo(msgspec.json.encode(held).decode())
         return
+    _show(held)
+
+
+def _show(held: dict[str, Any]) -> None:
     for line in held["answers"]:
-        click.echo(f"{line['at_s']:7.2f} s  {line['status']:10}  {line['text'] or '…'}")
-    for code in held["errors"]:
-        click.echo(f"refused  {code}", err=True)
-    click.echo(f"session  {held['session']}")
+        said = f"{line['status']:10}  {line['text'] or '…'}"
+        click.echo(f"{line['at_s']:7.2f} s  {printable(said)}")
+    for missing in held["not_sent"]:
+        click.echo(f"not sent  {missing}", err=True)
+    for refused in held["errors"]:
+        click.echo(f"refused  {printable(refused)}", err=True)
+    click.echo(f"session  {printable(held['session'])}")
 
 
-async def _play(recorded: Any, url: str, key: str | None, speed: float, wait_s: float) -> dict[str, Any]:
+async def _play(
+    recorded: Life, url: str, key: str | None, speed: float, wait_s: float, *, quiet: bool
+) -> dict[str, Any]:
     from antiphon.clients.call import connect
     from antiphon.replay.playing import frames, opening
     from antiphon.replay.rerun.names import Named
     from antiphon.replay.rerun.wishes import script_of
 
-    log, session, life = recorded.log, recorded.session, recorded.incarnation
-    script, named = script_of(log.read(session, incarnation=life)), Named()
-    for stored in log.read(session, incarnation=life):
+    script, named = script_of(recorded.events()), Named()
+    for stored in recorded.events():
         named.note(stored.event)
-
-    def payload(ref: Any) -> bytes:
-        return bytes(log.read_blob(session, ref, incarnation=life))
-
     async with connect(url, key=key, session=opening(script)) as call:
         live = _Live(call)
         hearing = asyncio.create_task(live.hear())
         try:
-            with _bar(script.lasted_ns / 1e9 / speed) as advance:
-                await live.send(frames(script, named, payload), speed, advance)
+            with bar(quiet=quiet) as shown:
+                task = shown.add_task("speaking", total=script.lasted_ns / 1e9 / speed)
+                due = frames(script, named, recorded.payload)
+                await live.send(due, speed, lambda at_s: shown.update(task, completed=at_s))
             await live.settled(wait_s)
             if hearing.done():
                 hearing.result()  # the connection is lost
         finally:
             hearing.cancel()
             await asyncio.gather(hearing, return_exceptions=True)
-        return {"session": call.session.get("id", ""), "answers": live.answers, "errors": live.errors}
+        return {"session": str(call.session.get("id", "")), **live.heard}
 
 
 class _Live:
@@ -116,28 +123,30 @@ class _Live:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._heard = asyncio.Event()
-        self._names: dict[str, list[str]] = {"response": [], "item": []}
+        self._names: dict[str, list[str]] = {"item": [], "call": []}
         self._open: dict[str, dict[str, Any]] = {}
-        self.answers: list[dict[str, Any]] = []
-        self.errors: list[str] = []
+        self._answers: list[dict[str, Any]] = []
+        self._errors: list[str] = []
+        self._not_sent: list[str] = []
 
-    async def send(self, due: Any, speed: float, advance: Callable[[float], object]) -> None:
+    @property
+    def heard(self) -> dict[str, Any]:
+        return {"answers": self._answers, "errors": self._errors, "not_sent": self._not_sent}
+
+    async def send(self, due: Iterable[Due], speed: float, advance: Callable[[float], object]) -> None:
+        """Each frame when it is due. What is about something that is not there is left out."""
+        from antiphon.replay.rerun.names import NoCounterpart
+
         began = self._loop.time()
         for one in due:
             await asyncio.sleep(began + one.at_s / speed - self._loop.time())
             advance(one.at_s / speed)
-            for frame in one.frames:
-                if self._name(one, frame):
-                    await self._call.send(frame)
-
-    def _name(self, due: Due, frame: dict[str, Any]) -> bool:
-        """Put in what the live session calls what the frame is about; whether there is such a thing."""
-        if due.named is None or "item_id" not in frame:
-            return True
-        kind, place = due.named
-        there = self._names[kind]
-        frame["item_id"] = there[place] if place < len(there) else ""
-        return place < len(there)
+            try:
+                frame = one.addressed(self._names)
+            except NoCounterpart as missing:
+                self._not_sent.append(f"{one.frame['type']} at {one.at_s:.2f} s: there is no {missing}")
+            else:
+                await self._call.send(frame)
 
     async def hear(self) -> None:
         async for event in self._call.events():
@@ -149,19 +158,20 @@ class _Live:
         match event.type:
             case "response.created":
                 response = body["response"]["id"]
-                self._names["response"].append(response)
                 self._open[response] = {
                     "at_s": round(self._loop.time() - self._began, 3), "text": "", "status": "active",
                 }  # fmt: skip
-                self.answers.append(self._open[response])
+                self._answers.append(self._open[response])
             case "conversation.item.added":
                 self._names["item"].append(body["item"]["id"])
+            case "response.output_item.added" if body["item"]["type"] == "function_call":
+                self._names["call"].append(body["item"]["call_id"])
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
                 self._open[body["response_id"]]["text"] += body["delta"]
             case "response.done":
                 self._open.pop(body["response"]["id"], {})["status"] = body["response"]["status"]
             case "error":
-                self.errors.append(f"{body['error'].get('code')}: {body['error'].get('message')}")
+                self._errors.append(f"{body['error'].get('code')}: {body['error'].get('message')}")
 
     async def settled(self, wait_s: float) -> None:
         """Until nothing has been said for a while and no answer is under way, or for as long as is told."""
@@ -177,14 +187,3 @@ class _Live:
         except TimeoutError:
             return False
         return True
-
-
-@contextlib.contextmanager
-def _bar(total_s: float) -> Iterator[Callable[[float], object]]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    hidden = not sys.stderr.isatty()
-    with Progress(console=Console(stderr=True), transient=True, disable=hidden) as bar:
-        task = bar.add_task("speaking", total=total_s)
-        yield lambda at_s: bar.update(task, completed=at_s)

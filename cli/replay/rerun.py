@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from antiphon import __version__
 
+from ..log.lines import printable
+from ..log.progress import bar
 from ..log.store import DIFFERENT, JSON, LIFE, complete, fail, told
+from ..log.travel import new_file
 from . import stages
 from .lives import DATA, one_life
 from .showing import HTML, print_json, show, write_page
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from antiphon.replay.rerun.backstage import Backstage
+    from antiphon.replay.rerun.comparing import Comparison
     from antiphon.replay.rerun.rerun import Rerun
     from antiphon.replay.sources import Life
 
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     "--save",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     metavar="FILE",
-    help="Keep the new call as a recording (*.antiphon.zip).",
+    help="Keep the new call as a recording (*.antiphon.zip). FILE must not exist.",
 )
 @JSON
 def rerun(
@@ -49,26 +56,22 @@ def rerun(
 
     Exit codes: 0 everything was decided alike, 4 something was not, 1 it could not be done.
     """
+    from antiphon.replay.recording import write
     from antiphon.replay.rerun.backstage import Backstage
-    from antiphon.replay.rerun.comparing import compare
-    from antiphon.replay.turns import course_of
 
+    names = {"first": "recorded", "second": stages.named(**how)}
     with told():
         recorded = one_life(what, data, life)
-        with Backstage() as backstage:
-            again = run(recorded, stages.chosen(**how), backstage)
-        first = course_of(
-            recorded.session, recorded.log.read(recorded.session, incarnation=recorded.incarnation)
-        )
-        comparison = compare(first, course_of(again.session, again.log.read(again.session)))
-        if save is not None:
-            _save(again, save)
-    if html is not None:
-        write_page(comparison, html, first="recorded", second=stages.named(**how))
+        with Backstage() as backstage, _kept(save) as file:
+            comparison, again = held_again(recorded, stages.chosen(**how), backstage, quiet=as_json)
+            if file is not None:
+                write(again.life.log, again.life.session, file)
+        if html is not None:
+            write_page(comparison, html, **names)
     if as_json:
         print_json(comparison, not_done=again.not_done, aborted=again.aborted)
     else:
-        show(comparison, first="recorded", second=stages.named(**how))
+        show(comparison, **names)
         for missing in again.not_done:
             click.echo(f"not done again: {missing}", err=True)
     if again.aborted:
@@ -77,34 +80,30 @@ def rerun(
         sys.exit(DIFFERENT)
 
 
-def run(recorded: Life, chosen: stages.Chosen, backstage: Backstage) -> Rerun:
-    """With a bar on a terminal. Ends the program where it cannot be done."""
-    from rich.console import Console
-    from rich.progress import Progress
+def _kept(save: Path | None) -> AbstractContextManager[IO[bytes] | None]:
+    """Where the new call is kept, if it is to be. Ends the program at once where it cannot be."""
+    return nullcontext() if save is None else new_file(save, option="--save")
 
-    from antiphon.replay.errors import RecordingError
+
+def held_again(
+    life: Life, chosen: stages.Chosen, backstage: Backstage, *, quiet: bool
+) -> tuple[Comparison, Rerun]:
+    """The call as it was beside the call as it is now. With a bar on a terminal, unless `quiet`.
+
+    Raises CannotRerun, LogError; ends the program where a stage is not to be had.
+    """
+    from antiphon.replay.rerun.comparing import compare
     from antiphon.replay.rerun.rerun import rerun as hold_again
+    from antiphon.replay.turns import course_of
 
-    hidden = not sys.stderr.isatty()
-    with Progress(console=Console(stderr=True), transient=True, disable=hidden) as bar:
-        task = bar.add_task(recorded.name, total=1.0)
-
-        def progress(part: float) -> None:
-            bar.update(task, completed=part)
-
-        try:
-            asked = chosen.asked(recorded, backstage, _say(bar))
-            return hold_again(recorded, asked, code=__version__, progress=progress)
-        except RecordingError as error:
-            fail(str(error))
+    with bar(quiet=quiet) as shown:
+        task = shown.add_task(printable(life.name), total=1.0)
+        changes = chosen.changes(life, backstage, _say(shown))
+        again = hold_again(
+            life, changes, code=__version__, progress=lambda part: shown.update(task, completed=part)
+        )
+    return compare(course_of(life), course_of(again.life)), again
 
 
-def _say(bar: Any) -> Callable[[str], None]:
-    return lambda text: None if bar.disable else bar.console.print(text, style="dim")
-
-
-def _save(again: Rerun, file: Path) -> None:
-    from antiphon.replay.recording import write
-
-    with file.open("wb") as to:
-        write(again.log, again.session, to)
+def _say(shown: Progress) -> Callable[[str], None]:
+    return lambda text: None if shown.disable else shown.console.print(text, style="dim", markup=False)

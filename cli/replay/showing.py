@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..log.store import fail
+from ..log.lines import cell
+from ..log.travel import whole_file
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from antiphon.replay.rerun.comparing import Comparison, Row
+    from antiphon.replay.turns import Turn
 
 HTML = click.option(
     "--html",
@@ -22,13 +26,11 @@ HTML = click.option(
 
 
 def write_page(comparison: Comparison, file: Path, *, first: str, second: str) -> None:
-    """Ends the program where it cannot be written."""
+    """In the place of one that is there. Ends the program where it cannot be written; raises OSError."""
     from antiphon.replay.rerun.page import page
 
-    try:
-        file.write_text(page(comparison, first=first, second=second), encoding="utf-8")
-    except OSError as error:
-        fail(f"{file}: {error.strerror}")
+    with whole_file(file) as to:
+        to.write(page(comparison, first=first, second=second).encode())
 
 
 def print_json(comparison: Comparison, **more: Any) -> None:
@@ -48,8 +50,8 @@ def show(comparison: Comparison, *, first: str, second: str) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("at", justify="right", no_wrap=True)
     table.add_column("who", no_wrap=True)
-    table.add_column(first, ratio=1)
-    table.add_column(second, ratio=1)
+    table.add_column(cell(first), ratio=1)
+    table.add_column(cell(second), ratio=1)
     table.add_column("changed", no_wrap=True)
     for row in comparison.rows:
         table.add_row(*_cells(row))
@@ -57,15 +59,16 @@ def show(comparison: Comparison, *, first: str, second: str) -> None:
     click.echo(summary(comparison))
 
 
-def _cells(row: Row) -> list[str]:
-    from rich.markup import escape
-
-    from antiphon.replay.rerun.page import told_of
-
+def _cells(row: Row) -> list[str | Text]:
     turn = row.first or row.second
     assert turn is not None, "a row is of one course at least"
-    cells = [
-        "[dim]-[/]" if one is None else f"{escape(one.words) or '…'}\n[dim]{escape(told_of(one))}[/]"
-        for one in (row.first, row.second)
-    ]
-    return [f"{turn.at_ms / 1000:.2f} s", turn.who, *cells, f"[yellow]{', '.join(row.changed)}[/]"]
+    sides = [_side(row.first), _side(row.second)]
+    return [f"{turn.at_ms / 1000:.2f} s", turn.who, *sides, cell(", ".join(row.changed), "yellow")]
+
+
+def _side(turn: Turn | None) -> Text:
+    from antiphon.replay.rerun.page import told_of
+
+    if turn is None:
+        return cell("-", "dim")
+    return cell(turn.words or "…").append("\n").append_text(cell(told_of(turn), "dim"))

@@ -15,7 +15,7 @@ from ..log.store import fail
 if TYPE_CHECKING:
     from antiphon.actors.session.commands import StageRole
     from antiphon.replay.rerun.backstage import Backstage
-    from antiphon.replay.rerun.rerun import Asked
+    from antiphon.replay.rerun.rerun import Changes
     from antiphon.replay.sources import Life
 
 STAGE_SETTING = "stage."
@@ -30,18 +30,18 @@ class Chosen(Struct, frozen=True):
     config: dict[str, Any]
     settings: dict[str, dict[str, Any]]
 
-    def asked(self, life: Life, backstage: Backstage, say: Callable[[str], None]) -> Asked:
+    def changes(self, life: Life, backstage: Backstage, say: Callable[[str], None]) -> Changes:
         """What the call is to be held again with. Engines that it needs and that are not backstage yet are
         loaded, and `say` is told so. Ends the program where one is not to be had; raises CannotRerun."""
-        from antiphon.replay.rerun.rerun import Asked, needs_voice
+        from antiphon.replay.rerun.rerun import Changes, needs_voice
         from antiphon.replay.rerun.wishes import script_of
 
-        script = script_of(life.log.read(life.session, incarnation=life.incarnation))
+        script = script_of(life.events())
         if self.stage and backstage.desk("model") is None:
             self._employ("model", self.stage, backstage, say)
         if needs_voice(script, self.config) and backstage.desk("voice") is None:
             self._employ("voice", VOICE, backstage, say)
-        return Asked(config=self.config, backstage=backstage)
+        return Changes(config=self.config, backstage=backstage)
 
     def _employ(self, role: StageRole, name: str, backstage: Backstage, say: Callable[[str], None]) -> None:
         from antiphon.actors.stages.contract import EngineRefused

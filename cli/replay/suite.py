@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +11,24 @@ import click
 import msgspec
 from msgspec import Struct
 
-from ..log.store import DIFFERENT, JSON, fail, told
+from ..log.lines import cell
+from ..log.store import COULD_NOT, DIFFERENT, JSON, fail, told
 from . import stages
 
 if TYPE_CHECKING:
-    from antiphon.replay.rerun.backstage import Backstage
     from antiphon.replay.rerun.comparing import Comparison
+    from antiphon.replay.rerun.rerun import Rerun
+
+    Held = tuple[Comparison, Rerun] | Exception
+    """A call beside what it was, or why it could not be held again."""
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """Of one call. `failed` says why it did not pass, each reason for itself; empty: it passed."""
+    """Of one call. `failed` says why it did not pass, each reason for itself; empty: it passed. Without being
+    `held` again it did not."""
 
     name: str
+    held: bool = True
     turns: int = 0
     decisions: int = 0
     words_changed: float = 0.0
@@ -85,58 +91,49 @@ def suite(
 
     Exit codes: 0 all pass, 4 some do not, 1 one could not be held again, or there is none.
     """
-    from antiphon.replay import sources
-    from antiphon.replay.rerun.backstage import Backstage
-
-    limits = Limits(decisions, words, wait_ms)
-    found = sources.recordings(folder)
-    if not found:
-        fail(f"there are no recordings ({sources.RECORDINGS}) in {folder}")
-    chosen, results = stages.chosen(**how), []
-    with Backstage() as ours:
-        for path in found:
-            with nullcontext(ours) if chosen.stage else Backstage() as backstage:
-                compared = _held_again(path, chosen, backstage)
-            name = str(path.relative_to(folder))
-            results.append(_result(name, compared, limits))
-            if html is not None:
-                _write(name, compared.comparison, stages.named(**how), html)
+    limits, results = Limits(decisions, words, wait_ms), []
+    with told():
+        for name, held in _held(folder, stages.chosen(**how), quiet=as_json):
+            results.append(_result(name, held, limits))
+            if html is not None and not isinstance(held, Exception):
+                _write(name, held[0], stages.named(**how), html)
             if as_json:
                 click.echo(msgspec.json.encode(results[-1]).decode())
     if not as_json:
         _show(results)
+    if not all(result.held for result in results):
+        sys.exit(COULD_NOT)
     if any(result.failed for result in results):
         sys.exit(DIFFERENT)
 
 
-class Compared(Struct, frozen=True):
-    comparison: Any
-    aborted: str
-
-
-def _held_again(path: Path, chosen: stages.Chosen, backstage: Backstage) -> Compared:
+def _held(folder: Path, chosen: stages.Chosen, *, quiet: bool) -> Iterator[tuple[str, Held]]:
+    """Every call by its name, as it is held again. What is wrong with one of them is no end of the others."""
+    from antiphon.events.errors import LogError
     from antiphon.replay import sources
     from antiphon.replay.errors import RecordingError
-    from antiphon.replay.rerun.comparing import compare
-    from antiphon.replay.turns import course_of
+    from antiphon.replay.rerun.backstage import Backstage
 
-    from .rerun import run
+    from .rerun import held_again
 
-    with told():
-        try:
-            recorded = sources.of_recording(path)
-        except RecordingError as error:
-            fail(f"{path}: {error}")
-        again = run(recorded, chosen, backstage)
-        first = course_of(recorded.session, recorded.log.read(recorded.session))
-        second = course_of(again.session, again.log.read(again.session))
-        return Compared(compare(first, second), again.aborted)
-    raise AssertionError("told() ends the program, or lets it go on")
+    found = sources.recordings(folder)
+    if not found:
+        fail(f"there are no recordings ({sources.RECORDINGS}) in {folder}")
+    with Backstage() as backstage:
+        for path in found:
+            held: Held
+            try:
+                held = held_again(sources.of_recording(path), chosen, backstage, quiet=quiet)
+            except (LogError, RecordingError, OSError) as error:
+                held = error
+            yield str(path.relative_to(folder)), held
 
 
-def _result(name: str, compared: Compared, limits: Limits) -> Result:
-    comparison: Comparison = compared.comparison
-    stopped = (f"it could not go on: {compared.aborted}",) if compared.aborted else ()
+def _result(name: str, held: Held, limits: Limits) -> Result:
+    if isinstance(held, Exception):
+        return Result(name=name, held=False, failed=(str(held),))
+    comparison, again = held
+    stopped = (f"it could not go on: {again.aborted}",) if again.aborted else ()
     return Result(
         name=name,
         turns=len(comparison.rows),
@@ -165,9 +162,9 @@ def _show(results: list[Result]) -> None:
         table.add_column(column, justify="left" if column in ("call", "") else "right", overflow="fold")
     for one in results:
         waits = ["-" if ms is None else f"{ms:.0f} ms" for ms in (one.first_wait_ms, one.second_wait_ms)]
-        verdict = f"[red]{'; '.join(one.failed)}[/]" if one.failed else "[green]passed[/]"
+        verdict = cell("; ".join(one.failed), "red") if one.failed else cell("passed", "green")
         words = f"{one.words_changed:.0%}"
-        table.add_row(one.name, str(one.turns), str(one.decisions), words, *waits, verdict)
+        table.add_row(cell(one.name), str(one.turns), str(one.decisions), words, *waits, verdict)
     Console(width=None if sys.stdout.isatty() else 120).print(table)
     failed = sum(bool(one.failed) for one in results)
     click.echo(f"{len(results) - failed} of {len(results)} passed")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
+from ..log.lines import cell, printable
 from ..log.lives import is_gone
+from ..log.progress import Looking, bytes_of
 from ..log.store import COULD_NOT, DAMAGED, DIFFERENT, JSON, complete, fail, open_store, told
 from .lives import DATA
 
 if TYPE_CHECKING:
+    from antiphon.events.envelope import Stored
+    from antiphon.events.segments.log import SegmentLog
     from antiphon.replay.sources import Life
     from antiphon.replay.verify import Verdict
 
@@ -35,75 +40,90 @@ def verify(what: tuple[str, ...], data: Path, audio: bool, as_json: bool) -> Non
     """
     import msgspec
 
-    codes = set()
+    codes, missing = set(), []
     verdicts: list[tuple[str, Verdict]] = []
     with told():
-        for name, life in _lives(what, data):
-            verdict = _look(name, life, audio=audio)
-            if isinstance(verdict, int):
-                codes.add(verdict)
-                continue
-            verdicts.append((name, verdict))
-            if not verdict.same:
-                codes.add(DIFFERENT)
-            if as_json:
-                click.echo(msgspec.json.encode({"name": name, **_facts(verdict)}).decode())
+        named = list(_named(what, data))
+        with Looking(sum(one.size for one in named), quiet=as_json) as looking:
+            for one in named:
+                looking.begin(one.name, one.size)
+                verdict = _look(one, looking.watch, audio=audio)
+                if isinstance(verdict, _NoVerdict):
+                    codes.add(verdict.code)
+                    missing.append(f"{one.name}: {verdict.why}")
+                    continue
+                verdicts.append((one.name, verdict))
+                if not verdict.same:
+                    codes.add(DIFFERENT)
+                if as_json:
+                    click.echo(msgspec.json.encode({"name": one.name, **_facts(verdict)}).decode())
     if not as_json:
         _show(verdicts)
+    for text in missing:
+        click.echo(printable(text), err=True)
     sys.exit(max(codes, default=0))
 
 
-def _lives(what: tuple[str, ...], data: Path) -> Iterator[tuple[str, Life | Exception]]:
-    """What was named, life by life; a recording that cannot be taken in is an exception, not the end."""
+class _Named(Struct, frozen=True):
+    """A life of a store, or a recording that is still to be taken in; about so many bytes."""
+
+    name: str
+    size: int
+    life: Life | Path
+
+
+class _NoVerdict(Struct, frozen=True):
+    """Why there is no verdict, and the exit code for that."""
+
+    code: int
+    why: str
+
+
+def _named(what: tuple[str, ...], data: Path) -> Iterator[_Named]:
     from antiphon.events.ids import SessionId
     from antiphon.replay import sources
 
     if not what:
-        yield from ((life.name, life) for life in sources.of_store(open_store(data)))
+        store = open_store(data)
+        yield from _of(store, sources.of_store(store))
     for named in what:
         path = Path(named)
         if path.is_dir() and (path / "STORE").exists():
-            yield from ((life.name, life) for life in sources.of_store(open_store(path)))
+            store = open_store(path)
+            yield from _of(store, sources.of_store(store))
         elif path.exists():
             found = sources.recordings(path) if path.is_dir() else [path]
             if not found:
                 fail(f"{path} holds neither a store nor recordings ({sources.RECORDINGS})")
-            yield from ((one.name, _taken_in(one)) for one in found)
+            for one in found:
+                yield _Named(one.name, one.stat().st_size, one)
         else:
-            lives = sources.of_session(open_store(data), SessionId(named))
-            yield from ((life.name, life) for life in lives)
+            store = open_store(data)
+            yield from _of(store, sources.of_session(store, SessionId(named)))
 
 
-def _taken_in(path: Path) -> Life | Exception:
-    from antiphon.events.errors import LogError
-    from antiphon.replay import sources
-    from antiphon.replay.errors import RecordingError
-
-    try:
-        return sources.of_recording(path)
-    except (LogError, RecordingError, OSError) as error:
-        return error
+def _of(store: SegmentLog, lives: Iterator[Life]) -> Iterator[_Named]:
+    sizes = {(one.session, one.incarnation): bytes_of(one) for one in store.holdings()}
+    for life in lives:
+        yield _Named(life.name, sizes.get((life.session, life.incarnation), 0), life)
 
 
-def _look(name: str, life: Life | Exception, *, audio: bool) -> Verdict | int:
-    """The verdict, or the exit code of why there is none, which is said."""
+def _look(named: _Named, watch: Callable[[Stored], object], *, audio: bool) -> Verdict | _NoVerdict:
     from antiphon.events.errors import Corrupt, LogError
+    from antiphon.replay import sources
     from antiphon.replay.errors import RecordingError
     from antiphon.replay.verify import verify as project_again
 
+    life = None
     try:
-        if isinstance(life, Exception):
-            raise life
-        return project_again(life.log, life.session, incarnation=life.incarnation, audio=audio)
+        life = sources.of_recording(named.life) if isinstance(named.life, Path) else named.life
+        return project_again(life.log, life.session, incarnation=life.incarnation, audio=audio, watch=watch)
     except Corrupt as error:
-        click.echo(f"{name}: damaged: {error}", err=True)
-        return DAMAGED
+        return _NoVerdict(DAMAGED, f"damaged: {error}")
     except (LogError, RecordingError, OSError) as error:
-        if not isinstance(life, Exception) and is_gone(life.log, life.session, life.incarnation):
-            click.echo(f"{name}: it was erased meanwhile", err=True)
-            return 0
-        click.echo(f"{name}: {error}", err=True)
-        return COULD_NOT
+        if life is not None and is_gone(life.log, life.session, life.incarnation):
+            return _NoVerdict(0, "it was erased meanwhile")
+        return _NoVerdict(COULD_NOT, str(error))
 
 
 def _facts(verdict: Verdict) -> dict[str, Any]:
@@ -126,13 +146,13 @@ def _show(verdicts: list[tuple[str, Verdict]]) -> None:
         )
     for name, verdict in verdicts:
         table.add_row(
-            name,
+            cell(name),
             str(verdict.events),
             f"{verdict.seconds:.1f} s",
             str(verdict.frames),
             str(verdict.reports),
             str(verdict.unreported),
-            _word(verdict),
+            cell(_word(verdict)),
         )
     Console(width=None if sys.stdout.isatty() else 120).print(table)
     for name, verdict in verdicts:
@@ -157,10 +177,10 @@ def _explain(name: str, verdict: Verdict) -> None:
     if difference is None:
         return
     click.echo(
-        f"\n{name}: the digest at seq {difference.seq} (attachment {difference.attachment}) is not that of"
-        f" today's frames. Those up to number {difference.after} are the same; of those up to"
+        f"\n{printable(name)}: the digest at seq {difference.seq} (attachment {difference.attachment}) is not"
+        f" that of today's frames. Those up to number {difference.after} are the same; of those up to"
         f" {difference.through} something is not. As made today, they are:"
     )
     for frame in difference.frames:
-        text = frame.decode()
+        text = printable(frame.decode())
         click.echo(f"  {text if len(text) <= 400 else text[:397] + '...'}")

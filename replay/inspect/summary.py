@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from antiphon.actors.session.fence import BROKE_IN
 from antiphon.events.envelope import Stored
 from antiphon.events.vocabulary import (
     ClientAttached,
@@ -63,7 +64,7 @@ class Summary(Struct, frozen=True, kw_only=True):
                 return after if known else replace(after, dialects=(*after.dialects, dialect))
             case ResponseCreated():
                 return replace(after, responses=after.responses + 1)
-            case EpochAdvanced(reason="turn_detected"):
+            case EpochAdvanced(reason=why) if why in BROKE_IN:
                 return replace(after, interruptions=after.interruptions + 1)
             case event if (said := _said(event)) and len(after.words) < MOST_WORDS:
                 return replace(after, words=f"{after.words}{said}")

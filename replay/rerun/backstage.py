@@ -34,6 +34,9 @@ class Backstage:
         """Raises EngineRefused for an engine that cannot be served."""
         self._desks[role] = StageDesk(engine, self._post)
 
+    def dismiss(self, role: StageRole) -> None:
+        self._desks.pop(role).stop()
+
     def desk(self, role: StageRole) -> StageDesk | None:
         return self._desks.get(role)
 
@@ -41,11 +44,17 @@ class Backstage:
         desk = self._desks.get(role)
         return None if desk is None else desk.descriptor
 
-    @property
-    def works(self) -> bool:
-        """Whether an engine has something under way."""
-        sessions = [one for desk in self._desks.values() for one in desk.sessions.of.values()]
+    def works(self, *roles: StageRole) -> bool:
+        """Whether one of these engines has something under way; without any, one of them all."""
+        desks = [desk for role, desk in self._desks.items() if role in (roles or self._desks)]
+        sessions = [one for desk in desks for one in desk.sessions.of.values()]
         return any(one.under_way or one.waiting is not None for one in sessions)
+
+    def clear(self) -> None:
+        """A call is over, however it ended: no engine has anything under way for it any more."""
+        for desk in self._desks.values():
+            for session in list(desk.sessions.of.values()):
+                desk.sessions.let_go(session)
 
     def _post(self, call: Callable[[], None]) -> None:
         with self._woken:

@@ -1,9 +1,9 @@
 """The client in a call that is held again: it takes everything at once, and plays it as time passes.
 
-Against the recorded stage it reports what the recorded one did, when that did. Against another stage what it
-says of playback follows from what it was sent: its socket takes each piece when it comes, and where the
-recorded client acknowledged, this one plays one answer after the other and says every ACKNOWLEDGE_NS how far
-it is.
+Against the recorded stage it reports of each answer what the recorded one did, as long after its beginning.
+Against another stage what it says of playback follows from what it was sent: its socket takes each piece when
+it comes, and where the recorded client acknowledged, this one plays one answer after the other and says every
+ACKNOWLEDGE_NS how far it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from antiphon.events import vocabulary as v
 from antiphon.events.ids import ResponseId
 from antiphon.events.units import SAMPLE_RATE, SECOND_NS, Moment, Samples
 
-from .names import Named, NoCounterpart, Renaming
+from .names import Named, Renaming
 
 ACKNOWLEDGE_NS = 250_000_000
 
@@ -32,6 +32,8 @@ class Stage(Protocol):
 
     def ask(self, command: c.Command) -> None: ...
 
+    def begun(self, response: ResponseId) -> None: ...
+
 
 class Client(Sink):
     """`new` is told of every event, so that the script's ids can be found. `code` is the version to name."""
@@ -43,6 +45,7 @@ class Client(Sink):
         self._place: Stage
         self._last_seq = 0
         self._unreported: dict[ResponseId, v.AudioSent] = {}
+        self._begun_ns: dict[ResponseId, int] = {}
         self._first_ns: dict[ResponseId, int] = {}
         self._generated: dict[ResponseId, int] = {}
         self._void: set[ResponseId] = set()
@@ -83,6 +86,8 @@ class Client(Sink):
                 self._owed = True
             case v.ResponseCreated(response=response):
                 self._active, self._owed = response, False
+                self._begun_ns[response] = self._place.now().mono_ns
+                self._place.begun(response)
             case v.ResponseEnded(response=response) if response == self._active:
                 self._active = None
             case v.AudioSpoken(response=response, until_sample=until):
@@ -120,14 +125,13 @@ class Client(Sink):
         through = self._last_seq * FRAMES_PER_EVENT + FRAMES_PER_EVENT - 1
         return c.ReportSent(attachment=1, through=through, audio=audio)
 
-    def as_recorded(self, report: c.ReportSent, began_ns: int) -> c.ReportSent:
-        """A recorded report, in this call's names and on its clock."""
+    def as_recorded(self, report: c.ReportSent) -> c.ReportSent:
+        """A recorded report of an answer that has begun here, in this call's names and on its clock."""
         audio = []
         for one in report.audio:
-            try:
-                response = ResponseId(self._renaming.name("response", one.response))
-            except NoCounterpart:
-                continue
-            audio.append(v.AudioSent(response, one.until_sample, began_ns + one.first_mono_ns))
+            response = ResponseId(self._renaming.name("response", one.response))
+            audio.append(
+                v.AudioSent(response, one.until_sample, self._begun_ns[response] + one.first_mono_ns)
+            )
         through = self._last_seq * FRAMES_PER_EVENT + FRAMES_PER_EVENT - 1
         return c.ReportSent(attachment=1, through=through, audio=tuple(audio))

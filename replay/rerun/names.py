@@ -64,6 +64,11 @@ class Renaming:
             raise NoCounterpart(f"{kind} {place}")
         return found
 
+    def recorded(self, kind: str, name: str) -> str | None:
+        """What the recorded call called it; None: it had no such thing."""
+        place = self._new.place(kind, name)
+        return None if place is None else self._recorded.at(kind, place)
+
     def command(self, command: c.Command) -> c.Command:
         """With the new call's ids. Raises NoCounterpart."""
         if isinstance(command, c.AddItem):

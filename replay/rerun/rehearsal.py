@@ -2,7 +2,8 @@
 
 Time is the call's: where nobody has anything to do it jumps to when something is due, and while an engine
 works it runs with the clock on the wall, so that its answers take as long as they take. The recorded stage
-has its own times, and nothing is waited for. All commands, timers and words of stages are told on one thread.
+has its own times, and nothing is waited for; a live voice detector beside it takes no time. All commands,
+timers and words of stages are told on one thread.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -32,7 +34,7 @@ from antiphon.actors.stages.contract import (
     StageCommand,
     StageMessage,
 )
-from antiphon.events.ids import Fence, Operation, SessionId
+from antiphon.events.ids import Fence, Operation, ResponseId, SessionId
 from antiphon.events.store import Log
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import Abilities, Config
@@ -53,7 +55,8 @@ Send = Callable[[StageMessage], None]
 class Cast(Struct, frozen=True):
     """Who plays: the session's configuration and abilities, and how its stages are made.
 
-    `recorded`: the stage is the recorded one, and so are the reports of what was sent and played.
+    `recorded`: the stage is the recorded one, and so are the reports of what was sent and played. `listened`:
+    the voice detector is a live one; else its scores are the recorded ones, as far as there are any.
     """
 
     abilities: Abilities
@@ -61,8 +64,7 @@ class Cast(Struct, frozen=True):
     set: dict[str, Any]
     """Members of the configuration that hold whatever the client configures."""
     recorded: bool
-    scored: bool
-    """The voice detector is the recording."""
+    listened: bool
 
 
 class Rehearsal:
@@ -81,6 +83,8 @@ class Rehearsal:
         self._stages: dict[StageRole, Callable[[StageCommand], None]] = {}
         self._backstage = Backstage()
         self._works_since: tuple[float, int] | None = None
+        self._of_answers: dict[str, list[Wish]] = {}
+        """By recorded response, what was reported of it, until it begins here."""
         self._payload: Payload = lambda ref: b""
         self.loop = SessionLoop(self._opening(log), lambda call, *given: call(*given))
         client.take_part(self)
@@ -99,14 +103,14 @@ class Rehearsal:
     # --- stages -------------------------------------------------------------------------------------------
 
     def employ(self, backstage: Backstage) -> None:
-        """Play with these engines; where there is no voice detector among them, with the recorded one."""
+        """Play with these engines; with their voice detector only where nothing was recorded of one."""
         self._backstage = backstage
         for role in STAGES:
             desk = backstage.desk(role)
-            if desk is not None:
-                self._stages[role] = self._with(desk.connect(self._hearing(role)))
-            elif role == "voice":
+            if role == "voice" and not self._cast.listened:
                 self._stages[role] = self._recorded_voice
+            elif desk is not None:
+                self._stages[role] = self._with(desk.connect(self._hearing(role)))
 
     def _hearing(self, role: StageRole) -> Send:
         return lambda message: self._said.append((role, message))
@@ -147,6 +151,11 @@ class Rehearsal:
         """Do something so long after now, in the call's time."""
         self._at(self._now_ns + ns, action)
 
+    def begun(self, response: ResponseId) -> None:
+        """An answer: what was reported of it comes as long after this as it did then."""
+        for wish in self._of_answers.pop(self._renaming.recorded("response", response) or "", ()):
+            self.after(wish.at_ns, partial(self._wish, wish))
+
     def ask(self, command: c.Command) -> None:
         """The client asks, unless it has hung up."""
         if not self.loop.over:
@@ -159,8 +168,10 @@ class Rehearsal:
         """To the end. `payload` reads the client's recorded audio; `progress` is told how far, 0 to 1."""
         self._payload = payload
         for wish in self._script.wishes:
-            if self._is_played(wish):
-                self._at(wish.at_ns, lambda wish=wish: self._wish(wish))  # type: ignore[misc]
+            if wish.since is None:
+                self._at(wish.at_ns, partial(self._wish, wish))
+            elif self._cast.recorded:
+                self._of_answers.setdefault(wish.since, []).append(wish)
         if not any(isinstance(wish.command, c.CloseSession) for wish in self._script.wishes):
             self._at(self._script.lasted_ns, lambda: self._hang_up("client", self._now_ns))
         self.loop.begin()
@@ -169,11 +180,6 @@ class Rehearsal:
             if not self._settle() and not self._wait():
                 break
             progress(min(self._now_ns / max(self._script.lasted_ns, 1), 1.0))
-
-    def _is_played(self, wish: Wish) -> bool:
-        if wish.by == "voice":
-            return self._cast.scored
-        return wish.by == "client" or self._cast.recorded
 
     def _settle(self) -> bool:
         """Tell everybody what waits for them; whether there was anything."""
@@ -192,9 +198,11 @@ class Rehearsal:
 
     def _wait(self) -> bool:
         """Let time pass until something is due or said; whether anything still may be."""
-        if self._backstage.works and not self._cast.recorded:
+        if not self._cast.recorded and self._backstage.works():
             return self._wait_for_stage()
         self._works_since = None
+        if self._cast.listened and self._backstage.works("voice"):  # it is heard out, and takes no time
+            return self._backstage.wait(None)
         if not self._due:
             return False
         due_ns, _, action = heapq.heappop(self._due)
@@ -247,7 +255,7 @@ class Rehearsal:
         if isinstance(command, c.AddItem):
             return replace(command, images=images)
         if isinstance(command, c.ReportSent):
-            return self._client.as_recorded(command, self._script.began.at.mono_ns)
+            return self._client.as_recorded(command)
         if isinstance(command, c.CreateResponse):
             able = self._cast.abilities.response_options
             options = ("instructions", "max_output_tokens", "voice", "temperature", "speed")

@@ -12,7 +12,7 @@ duplex dialect), but for what was decided by it: that is asked for again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,14 +23,12 @@ from antiphon.actors.session import commands as c
 from antiphon.actors.session.configuration import MEMBERS
 from antiphon.events import vocabulary as v
 from antiphon.events.envelope import BlobRef, Stored
-from antiphon.events.ids import ItemId, Seq
+from antiphon.events.ids import ItemId, ResponseId, Seq
 
 from ..errors import RecordingError
 from ..timeline import Timeline
 
 MODES = ("duplex", "half_duplex", "personaplex")
-By = Literal["client", "reports", "voice"]
-"""Whose it is: the client's own, what its connection and its player said, or a score of the detector."""
 
 _MOVED: dict[str, c.Command] = {
     "client_cancelled": c.CancelResponse(if_any=True),
@@ -61,16 +59,17 @@ class Seen(Struct, frozen=True):
 class Wish(Struct, frozen=True):
     """One command: so long after the call's beginning, and the event that it became then.
 
-    Ids in `command` are the recorded call's (names.py). `blob` is its audio, of `samples` samples.
+    Ids in `command` are the recorded call's (names.py). `blob` is its audio, of `samples` samples. `since`:
+    the answer of which it says how far it has come to the user; then times count from its beginning.
     """
 
     at_ns: int
     seq: Seq
-    by: By
     command: c.Command
     blob: BlobRef | None = None
     samples: int = 0
     images: tuple[Seen, ...] = ()
+    since: ResponseId | None = None
 
 
 class Script(Struct, frozen=True):
@@ -107,6 +106,7 @@ class _Reading:
         self._cleared_at: object = None
         """Of the break-in or the like that clears the input, too."""
         self._images: list[tuple[Stored, v.ImageReceived]] = []
+        self._begun_ns: dict[ResponseId, int] = {}
         self._wishes: list[Wish] = []
 
     def script(self) -> Script:
@@ -130,12 +130,14 @@ class _Reading:
         self._began = self._began or stored
         self._timeline.pass_(stored)
         self._at_ns = self._timeline.since_ns(stored.at.mono_ns)
+        if isinstance(stored.event, v.ResponseCreated):
+            self._begun_ns[stored.event.response] = self._at_ns
         read = _READERS.get(type(stored.event))
         if read is not None and (stored.cause is None or type(stored.event) in _ALSO_CAUSED):
             read(self, stored, stored.event)
 
-    def wish(self, stored: Stored, command: c.Command, by: By = "client", **more: Any) -> None:
-        self._wishes.append(Wish(self._at_ns, stored.seq, by, command, **more))
+    def wish(self, stored: Stored, command: c.Command, **more: Any) -> None:
+        self._wishes.append(Wish(self._at_ns, stored.seq, command, **more))
 
     # --- the session --------------------------------------------------------------------------------------
 
@@ -221,7 +223,7 @@ class _Reading:
         command = c.RecordScores(
             until_sample=event.until_sample, window=event.window, permille=event.permille
         )
-        self.wish(stored, command, "voice")
+        self.wish(stored, command)
 
     # --- turns, playback, history -------------------------------------------------------------------------
 
@@ -264,20 +266,21 @@ class _Reading:
         self.wish(stored, command)
 
     def sent(self, stored: Stored, event: v.FramesSent) -> None:
-        if event.audio:
-            early = [self._timeline.since_ns(one.first_mono_ns) for one in event.audio]
-            audio = tuple(
-                v.AudioSent(one.response, one.until_sample, at_ns)
-                for one, at_ns in zip(event.audio, early, strict=True)
-            )
-            command = c.ReportSent(attachment=1, through=event.through, audio=audio)
-            self.wish(stored, command, "reports")
+        for one in event.audio:
+            first_ns = self._timeline.since_ns(one.first_mono_ns) - self._begun_ns.get(one.response, 0)
+            audio = v.AudioSent(one.response, one.until_sample, first_ns)
+            command = c.ReportSent(attachment=1, through=event.through, audio=(audio,))
+            self._report(stored, one.response, command)
 
     def acknowledged(self, stored: Stored, event: v.PlaybackAcknowledged) -> None:
         command = c.AcknowledgePlayback(
             heard_ms=event.heard_ms, response=event.response, played_ms=event.played_ms
         )
-        self.wish(stored, command, "reports")
+        self._report(stored, event.response, command)
+
+    def _report(self, stored: Stored, response: ResponseId, command: c.Command) -> None:
+        after_ns = self._at_ns - self._begun_ns.get(response, 0)
+        self._wishes.append(Wish(after_ns, stored.seq, command, since=response))
 
 
 _ALSO_CAUSED = (v.ImageReceived,)

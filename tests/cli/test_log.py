@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from antiphon.cli.main import main
-from antiphon.events.vocabulary import SessionExpired
+from antiphon.events.envelope import Stored
+from antiphon.events.segments.log import SegmentLog
+from antiphon.events.vocabulary import CommandRefused, SessionClosed, SessionExpired
 from tests.serving import RunningServer
 from tests.web.wire import wire
 
@@ -121,3 +125,34 @@ def test_a_session_that_expired_is_listed_as_that(tmp_path: Path) -> None:
     call.say(40_000, SessionExpired(reason="disconnect_grace_expired"))
     row = json.loads(run("ls", "--data", tmp_path, "--json").stdout)
     assert row["ended"] == "disconnect_grace_expired"
+
+
+def test_the_list_reads_how_a_session_began_and_how_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = one_call(tmp_path, sealed=False)
+    for k in range(400):
+        call.hear(2_000 + k, b"\1\0")
+    call.hang_up(5_000)
+    read, seen = SegmentLog.read, list[int]()
+
+    def counted(*arguments: Any, **more: Any) -> Iterator[Stored]:
+        for stored in read(*arguments, **more):
+            seen.append(stored.seq)
+            yield stored
+
+    monkeypatch.setattr(SegmentLog, "read", counted)
+    row = json.loads(run("ls", "--data", tmp_path, "--json").stdout)
+    assert (row["seconds"], row["events"], row["ended"]) == (5.0, 409, "client")
+    assert (seen[0], seen[-1]) == (0, 408)
+    assert len(seen) < 100
+
+
+def test_an_end_that_stands_far_before_the_last_event_is_listed(tmp_path: Path) -> None:
+    """Refusals came behind it, one after the other."""
+    call = one_call(tmp_path, sealed=False)
+    call.say(2_000, SessionClosed(reason="shutdown"))
+    for k in range(200):
+        call.say(2_001 + k, CommandRefused(code="session_over", message="it has ended", attachment=1))
+    call.log.seal(call.lease, "ended")
+    assert json.loads(run("ls", "--data", tmp_path, "--json").stdout)["ended"] == "shutdown"

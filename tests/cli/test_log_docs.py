@@ -1,4 +1,5 @@
-"""docs/logs.md speaks of commands and options that are there, and of all of them."""
+"""docs/logs.md and docs/replay.md speak of commands and options that are there, and of all of them; the tutorial
+of some."""
 
 from __future__ import annotations
 
@@ -13,8 +14,10 @@ from antiphon.cli.replay import replay
 from antiphon.cli.serve import serve
 from antiphon.web.settings import load
 
-DOCS = (Path(__file__).resolve().parents[2] / "docs" / "logs.md").read_text("utf-8")
-REPLAY_DOCS = (Path(__file__).resolve().parents[2] / "docs" / "replay.md").read_text("utf-8")
+DOCS, REPLAY_DOCS, TUTORIAL = (
+    (Path(__file__).resolve().parents[2] / "docs" / f"{name}.md").read_text("utf-8")
+    for name in ("logs", "replay", "tutorial")
+)
 GROUPS = {"log": (log, DOCS), "replay": (replay, REPLAY_DOCS)}
 NAMES = [(group, name) for group, (of, _) in GROUPS.items() for name in of.list_commands(click.Context(of))]
 RETENTION = ("--keep-audio", "--keep-events", "--max-data", "--no-audio-log", "--min-free")
@@ -26,13 +29,14 @@ def test_every_command_is_described(group: str, name: str) -> None:
     assert re.search(rf"(`|\$ )antiphon {group} {name}\b", docs), name
 
 
+@pytest.mark.parametrize("docs", [DOCS, REPLAY_DOCS, TUTORIAL], ids=["logs", "replay", "tutorial"])
 @pytest.mark.parametrize("group", GROUPS)
-def test_what_is_described_is_there(group: str) -> None:
-    commands, docs = GROUPS[group]
+def test_what_is_described_is_there(group: str, docs: str) -> None:
+    commands, _ = GROUPS[group]
     context = click.Context(commands)
     named = set(re.findall(rf"antiphon {group} ([a-z]+)", docs))
     assert named <= set(commands.list_commands(context))
-    for name, options in re.findall(rf"\$ antiphon {group} ([a-z]+)((?: (?!--data)\S+)*)", docs):
+    for name, options in re.findall(rf"(?:\$ |bin/)antiphon {group} ([a-z]+)((?: (?!--data)\S+)*)", docs):
         command = commands.get_command(context, name)
         assert command is not None
         known = {option for one in command.params for option in one.opts}

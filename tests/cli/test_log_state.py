@@ -10,10 +10,14 @@ from click.testing import CliRunner
 
 from antiphon.actors.session.state import Session
 from antiphon.cli.main import main
+from antiphon.events.envelope import Draft
 from antiphon.events.ids import SessionId
+from antiphon.events.store import Expect
+from antiphon.events.units import Moment
+from antiphon.events.vocabulary import SessionClosed, WriterOpened
 from antiphon.replay.states import state_at
 from tests.cli.logs import one_call, rows, run, store_at
-from tests.replay.calls import Call, tone
+from tests.replay.calls import BEGAN_NS, MS, WALL_NS, Call, tone
 
 
 def other_call(data: Path, session: str, *, samples: int = 24_000) -> None:
@@ -110,3 +114,27 @@ def test_ids_of_sessions_are_completed(tmp_path: Path) -> None:
     }
     result = CliRunner().invoke(main, [], prog_name="antiphon", env=asked)
     assert result.output.split() == ["plain,sess_one", "plain,sess_other"]
+
+
+def test_moments_count_from_the_beginning_also_in_another_boot(tmp_path: Path) -> None:
+    """The monotonic clock began anew, and shows less than it did in the first."""
+    store = store_at(tmp_path)
+    call = Call(store, "sess_one")
+    store.release(call.lease)
+    lease, head = store.open(call.session, expect=Expect.RESUME, owner="the test")
+    opened = WriterOpened(writer_epoch=lease.writer_epoch, code="0.0.test", boot="another")
+    closed = SessionClosed(reason="client")
+    began = WALL_NS + BEGAN_NS
+    drafts = [
+        Draft(event, Moment(1_000 * MS + after_ms * MS, began + 60_000 * MS + after_ms * MS), None)
+        for after_ms, event in ((0, opened), (1_500, closed))
+    ]
+    store.append(lease, head.next_seq, drafts).result()
+    store.release(lease)
+    Call(store, "sess_other").hang_up(100)
+    result = run("diff", "sess_one", "sess_other", data=tmp_path)
+    assert result.exit_code == 4
+    [shown] = [line for line in result.stdout.splitlines() if "boot='another'" in line]
+    assert "   60.000s" in shown
+    [last] = [line for line in result.stdout.splitlines() if "SessionClosed" in line]
+    assert "   61.500s" in last

@@ -13,8 +13,13 @@ from click.testing import CliRunner, Result
 from websockets.asyncio.client import connect
 
 from antiphon.cli.main import main
+from antiphon.events.ids import ItemId, Operation, ResponseId, SessionId
+from antiphon.events.vocabulary import Config, Item, ItemAdded, Part, ToolCalled
 from tests.golden.corpus import GOLDEN
+from tests.replay.calls import Call
 from tests.serving import RunningServer, running
+
+from .logs import store_at
 
 SPOKEN = GOLDEN / "0.2.0" / "spoken.antiphon.zip"
 SCRIPTED = GOLDEN / "0.2.0" / "scripted.antiphon.zip"
@@ -55,6 +60,85 @@ def test_a_recorded_client_talks_to_a_live_server_and_both_calls_are_compared(
         "scripted transcript", "This is a scripted answer.",
     ]  # fmt: skip
     assert [(row["first"] is None, row["second"] is None) for row in told["rows"]] == [(False, False)] * 2
+
+
+LOOKS_FIRST = """
+calls_tools = true
+
+[[replies]]
+to = "speak"
+nth = 1
+
+[[replies.steps]]
+says = { type = "called", call_id = "call_there", name = "look" }
+
+[[replies.steps]]
+says = { type = "finished" }
+last = true
+
+[[replies]]
+to = "speak"
+
+[[replies.steps]]
+says = { type = "said", text = "It is sunny.", tone_ms = 100 }
+
+[[replies.steps]]
+says = { type = "finished" }
+last = true
+"""
+
+
+def asked(call: Call, at_ms: int, nth: int, *, calls: str | None) -> None:
+    """An answer that the client asks for, and that may be nothing but the call of a function."""
+    call.answer(at_ms, f"resp_{nth}")
+    if calls is not None:
+        call.say(
+            at_ms + 10,
+            ToolCalled(
+                response=ResponseId(f"resp_{nth}"),
+                item=ItemId(f"item_of_{calls}"),
+                call_id=calls,
+                name="look",
+                arguments="{}",
+                operation=Operation(0),
+                index=0,
+            ),
+        )
+    call.end_answer(at_ms + 20, f"resp_{nth}")
+
+
+def returned(call: Call, at_ms: int, calls: str) -> None:
+    item = Item(id=ItemId(f"item_from_{calls}"), kind="function_call_output", call_id=calls, output="sun")
+    call.say(at_ms, ItemAdded(item=item, previous=ItemId(f"item_of_{calls}")))
+
+
+def test_what_a_function_gave_is_given_to_the_call_that_the_live_model_makes(tmp_path: Path) -> None:
+    """Once: the second call that was recorded it does not make."""
+    (tmp_path / "script.toml").write_text(LOOKS_FIRST)
+    config = tmp_path / "antiphon.toml"
+    config.write_text(f'[stage.scripted]\nscript = "{tmp_path}/script.toml"\n')
+    recorded = Call(
+        store_at(tmp_path / "recorded"), config=Config(tools=({"type": "function", "name": "look"},))
+    )
+    content = (Part(kind="input_text", text="How is the weather?"),)
+    recorded.say(100, ItemAdded(item=Item(id=ItemId("item_0"), role="user", content=content)))
+    asked(recorded, 200, 1, calls="call_here")
+    returned(recorded, 2_000, "call_here")
+    asked(recorded, 2_100, 2, calls="call_again")
+    returned(recorded, 4_000, "call_again")
+    recorded.hang_up(4_500)
+    with running(tmp_path / "data", "--config", str(config), stage="scripted") as server:
+        to = ("--to", f"ws://127.0.0.1:{server.port}/v1/realtime")
+        result = run("play", "sess_call", "--data", tmp_path / "recorded", *to, "--speed", 2, "--json")
+        assert result.exit_code == 0, result.output
+        held = json.loads(result.stdout)
+        assert [answer["text"] for answer in held["answers"]] == ["", "It is sunny."]
+        assert held["errors"] == []
+        assert held["not_sent"] == ["conversation.item.create at 4.00 s: there is no call 1"]
+    events = list(store_at(tmp_path / "data").read(SessionId(held["session"])))
+    [called] = [one.event for one in events if isinstance(one.event, ToolCalled)]
+    [output] = [one.event for one in events if isinstance(one.event, ItemAdded) and one.event.item.output]
+    assert (output.item.call_id, output.previous) == ("call_there", called.item)
 
 
 def test_nobody_there_is_said(tmp_path: Path) -> None:

@@ -134,3 +134,54 @@ def test_a_suite_of_nothing_is_an_error(tmp_path: Path) -> None:
     result = run("suite", tmp_path)
     assert result.exit_code == 1
     assert "there are no recordings" in result.stderr
+
+
+def test_a_call_that_cannot_be_held_again_hides_no_other(tmp_path: Path) -> None:
+    shutil.copy(SPOKEN, tmp_path / "a.antiphon.zip")
+    (tmp_path / "b.antiphon.zip").write_bytes(b"not a zip")
+    shutil.copy(GOLDEN / "0.2.0" / "stream.antiphon.zip", tmp_path / "c.antiphon.zip")
+    shutil.copy(SPOKEN, tmp_path / "d.antiphon.zip")
+    shown = run("suite", tmp_path, "--html", tmp_path / "pages")
+    assert shown.exit_code == 1
+    assert "2 of 4 passed" in shown.stdout
+    assert sorted(page.name for page in (tmp_path / "pages").iterdir()) == ["a.html", "d.html"]
+    told = run("suite", tmp_path, *UNHEARD, "--json")
+    assert told.exit_code == 1
+    rows = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [row["held"] for row in rows] == [True, False, False, True]
+    assert "ends in the middle of itself" in rows[1]["failed"][0]
+    assert "cannot be held again" in rows[2]["failed"][0]
+    assert "turns were decided otherwise" in rows[3]["failed"][0]
+
+
+def test_a_call_whose_audio_is_gone_is_said_and_the_next_is_given_its_own(tmp_path: Path) -> None:
+    shutil.copy(GOLDEN / "0.2.0" / "utterances.antiphon.zip", tmp_path / "a.antiphon.zip")
+    shutil.copy(SPOKEN, tmp_path / "b.antiphon.zip")
+    result = run("suite", tmp_path, "--stage", "scripted", "--json")
+    assert result.exit_code == 1
+    erased, spoken = map(json.loads, result.stdout.splitlines())
+    assert "the audio was erased" in erased["failed"][0]
+    assert (spoken["held"], spoken["failed"]) == (True, [])
+
+
+def test_a_new_call_never_takes_the_place_of_a_file_and_is_its_owners_alone(tmp_path: Path) -> None:
+    there = tmp_path / "there.antiphon.zip"
+    there.write_bytes(b"mine")
+    refused = run("rerun", SPOKEN, "--stage", "nosuch", "--save", there)
+    assert refused.exit_code == 1
+    assert "exists; name another file with --save" in refused.stderr
+    assert there.read_bytes() == b"mine"
+    saved, page = tmp_path / "new.antiphon.zip", tmp_path / "page.html"
+    page.write_text("the last one")
+    assert run("rerun", SPOKEN, "--save", saved, "--html", page).exit_code == 0
+    assert {path.stat().st_mode & 0o777 for path in (saved, page)} == {0o600}
+    assert "Paris" in page.read_text("utf-8")
+
+
+def test_nothing_is_left_of_a_call_that_could_not_be_held(tmp_path: Path) -> None:
+    result = run("rerun", SPOKEN, "--set", "colour=red", "--save", tmp_path / "new.antiphon.zip")
+    assert result.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+    missing = run("rerun", SPOKEN, "--save", tmp_path / "nowhere" / "new.antiphon.zip")
+    assert missing.exit_code == 1
+    assert "cannot be written" in missing.stderr

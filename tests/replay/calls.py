@@ -46,14 +46,16 @@ def samples_of(pcm: bytes) -> NDArray[np.int16]:
 class Call:
     """One session of a log. Times are ms since it began."""
 
-    def __init__(self, log: Log, session: str = "sess_call", *, boot: str = "boot") -> None:
+    def __init__(
+        self, log: Log, session: str = "sess_call", *, boot: str = "boot", config: Config = Config()
+    ) -> None:
         self.log, self.session = log, SessionId(session)
         self.lease: Lease
         self._next = 0
         self._heard = 0
         self._generated: dict[str, int] = {}
         self.open(Expect.NEW, boot=boot)
-        abilities = Abilities(stage="test", hears="utterances")
+        abilities = Abilities(stage="test", hears="utterances", transcribes=True)
         self.say(
             0,
             SessionOpened(
@@ -61,7 +63,7 @@ class Call:
                 incarnation=self.lease.incarnation,
                 mode="duplex",
                 abilities=abilities,
-                config=Config(),
+                config=config,
             ),
         )
 

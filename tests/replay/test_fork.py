@@ -17,7 +17,7 @@ from antiphon.events.segments.log import SegmentLog
 from antiphon.events.units import Moment
 from antiphon.events.vocabulary import ClientAttached, FramesSent, SessionForked, SessionOpened
 from antiphon.replay import sources
-from antiphon.replay.fork import Asked, CannotFork, fork
+from antiphon.replay.fork import CannotFork, ForkAsked, fork
 from antiphon.replay.verify import verify
 from tests.golden.corpus import GOLDEN
 
@@ -43,8 +43,8 @@ def state_after(events: list[Stored], session: SessionId) -> Session:
     return state
 
 
-def asked(**how: Any) -> Asked:
-    return Asked(session=FORKED, token="secret", now=NOW, **how)
+def asked(**how: Any) -> ForkAsked:
+    return ForkAsked(session=FORKED, token="secret", now=NOW, **how)
 
 
 def test_a_fork_has_what_was_said_up_to_that_event_and_says_whence_it_comes(store: SegmentLog) -> None:

@@ -7,18 +7,22 @@ from typing import Any
 
 import pytest
 
+from antiphon.actors.session import commands as c
 from antiphon.actors.stages.scripted.engine import ScriptedEngine
 from antiphon.actors.stages.scripted.script import Script
-from antiphon.events.envelope import Stored
+from antiphon.events.envelope import Draft, Stored
 from antiphon.events.errors import Erased
-from antiphon.events.store import Scope
+from antiphon.events.ids import Seq
+from antiphon.events.memory import MemoryLog
+from antiphon.events.store import Expect, Scope
 from antiphon.replay import sources
 from antiphon.replay.rerun.backstage import Backstage
 from antiphon.replay.rerun.comparing import Comparison, compare
-from antiphon.replay.rerun.rerun import Asked, rerun
+from antiphon.replay.rerun.rerun import Changes, rerun
 from antiphon.replay.rerun.wishes import CannotRerun
 from antiphon.replay.sources import Life
 from antiphon.replay.turns import Course, Turn, course_of
+from tests.actors.session.given import SILENCE, Talk
 from tests.golden.corpus import GOLDEN
 
 FROM_SERVERS = (
@@ -41,16 +45,12 @@ def life(name: str) -> Life:
     return sources.of_recording(GOLDEN / "0.2.0" / f"{name}.antiphon.zip")
 
 
-def course(of: Life) -> Course:
-    return course_of(of.session, of.log.read(of.session))
-
-
 def held_again(of: Life, backstage: Backstage | None = None, **config: Any) -> Comparison:
     changed = {name.replace("__", "."): value for name, value in config.items()}
     with backstage or Backstage() as engines:
-        again = rerun(of, Asked(config=changed, backstage=engines), code="test")
+        again = rerun(of, Changes(config=changed, backstage=engines), code="test")
     assert not again.aborted
-    return compare(course(of), course_of(again.session, again.log.read(again.session)))
+    return compare(course_of(of), course_of(again.life))
 
 
 @pytest.mark.parametrize("name", [*FROM_SERVERS, *IN_THE_CORE])
@@ -65,8 +65,8 @@ def test_a_call_held_again_unchanged_is_the_same_call(name: str) -> None:
 def test_held_twice_it_is_the_same_to_the_last_byte(name: str) -> None:
     def once() -> list[Stored]:
         with Backstage() as backstage:
-            again = rerun(life(name), Asked(backstage=backstage), code="test")
-        return list(again.log.read(again.session))
+            again = rerun(life(name), Changes(backstage=backstage), code="test")
+        return list(again.life.events())
 
     assert once() == once()
 
@@ -88,6 +88,32 @@ def test_silence_that_must_last_longer_makes_the_answer_come_later() -> None:
     comparison = held_again(life("spoken"), turn_detection__silence_duration_ms=200)
     assert comparison.second.turns[0].at_ms < comparison.first.turns[0].at_ms
     assert [turn.words for turn in comparison.second.turns] == [turn.words for turn in comparison.first.turns]
+
+
+def test_an_answer_that_comes_later_is_heard_as_it_was() -> None:
+    """What was told of its way to the user was told at once, when here it had not begun."""
+    talk = Talk(session="quick")
+    talk.utterance("what is the time")
+    talk.say("It is noon.", 600)
+    talk.finish()
+    talk.wait(30)
+    talk.send(600)
+    talk.wait(1_500)
+    talk.hear(64, SILENCE)
+    talk.do(c.CloseSession(reason="client"))
+    comparison = held_again(kept(talk), turn_detection__silence_duration_ms=600)
+    first, second = comparison.first.turns[-1], comparison.second.turns[-1]
+    assert second.at_ms > first.at_ms
+    assert (first.heard_ms, second.heard_ms) == (600, 600)
+
+
+def kept(talk: Talk) -> Life:
+    log = MemoryLog()
+    lease, _ = log.open(talk.state.id, expect=Expect.NEW, owner="the test")
+    happened = zip(talk.stored, talk.payloads, strict=True)
+    drafts = [Draft(stored.event, stored.at, payload, stored.cause) for stored, payload in happened]
+    log.append(lease, Seq(0), drafts).result()
+    return next(sources.of_session(log, talk.state.id))
 
 
 def test_what_the_recording_has_no_answer_to_is_said_to_be_unknown() -> None:
@@ -114,13 +140,18 @@ def test_a_stage_plays_in_one_call_after_another() -> None:
     with Backstage() as backstage:
         backstage.employ("model", ScriptedEngine({"text": "Rome."}))
         for name in ("spoken", "scripted", "spoken"):
-            again = rerun(life(name), Asked(backstage=backstage), code="test")
-            answers = [
-                turn for turn in course_of(again.session, again.log.read(again.session)).turns
-                if turn.who == "assistant"
-            ]  # fmt: skip
+            again = rerun(life(name), Changes(backstage=backstage), code="test")
+            answers = [turn for turn in course_of(again.life).turns if turn.who == "assistant"]
             assert answers
             assert {answer.words for answer in answers} == {"Rome."}
+
+
+def test_each_call_is_answered_by_its_own_recorded_stage() -> None:
+    with Backstage() as backstage:
+        for name in ("spoken", "scripted"):
+            again = rerun(life(name), Changes(backstage=backstage), code="test")
+            assert compare(course_of(life(name)), course_of(again.life)).decided_alike
+            assert course_of(again.life).turns[-1].words == course_of(life(name)).turns[-1].words
 
 
 def test_audio_that_another_stage_needs_and_that_was_erased_is_an_error() -> None:

@@ -14,7 +14,10 @@ from antiphon.events.segments.frame import FRAME_SIZE, HEADER_SIZE
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.units import Millis
 from antiphon.events.vocabulary import EpochAdvanced, StageMeasured
+from antiphon.replay.inspect.summary import Summary
+from antiphon.replay.sources import of_session
 from antiphon.replay.stats import Counting, Spread, Stats
+from antiphon.replay.turns import course_of
 
 from .calls import Call, tone
 
@@ -101,6 +104,24 @@ def test_breaking_in_is_counted_and_what_was_cut_off_was_not_heard() -> None:
     stats = counted(call)
     assert (stats.interruptions, stats.outcomes) == (1, {"cancelled": 1})
     assert (stats.generated_s, stats.heard_s) == (1.0, 0.25)
+
+
+@pytest.mark.parametrize("reason", ["turn_detected", "barge_in"])
+def test_breaking_in_is_counted_alike_wherever_it_is_shown(reason: str) -> None:
+    """Whoever let the user in: server VAD, the client, or the policy of a duplex session."""
+    call = Call(MemoryLog())
+    call.answer(0)
+    fence = Fence(call.session, 0, 0, 1, ResponseId("resp_1"))
+    for epoch, why in enumerate((reason, "client_cancelled")):
+        following = Fence(call.session, 0, epoch + 1, 1, None)
+        call.say(100, EpochAdvanced(cancelled=fence, next=following, reason=why))
+        fence = following
+    call.hang_up(400)
+    summary = Summary()
+    for stored in call.log.read(call.session):
+        summary = summary.step(stored)
+    course = course_of(next(of_session(call.log, call.session)))
+    assert (counted(call).interruptions, summary.interruptions, course.interrupted) == (1, 1, 1)
 
 
 def test_the_bytes_of_the_events_are_those_of_the_file(tmp_path: Path) -> None:
