@@ -136,12 +136,12 @@ class Sessions:
             name,
             Context(parts.talker, name, self._mind.post),
             parts.talker.facts.context_tokens,
-            sampling.seed or 0,
             parts.conditions,
             self._vocoder,
             self._voice,
             self._mind.post,
         )
+        mouth.seed = sampling.seed or 0
         context = Context(parts.thinker, name, self._mind.post)
         return Conversation(self._rules, parts.words, sampling, context, mouth, self._emit)
 
