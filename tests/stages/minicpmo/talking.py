@@ -59,10 +59,9 @@ class Stage:
     def __init__(self, model: Path, **settings: Any) -> None:
         asked = {"model": str(model), **settings}
         parts = load_parts(read_settings(asked), lambda told: None)
-        self.thinker = Watched(parts.thinker)
-        self.engine = MiniCpmOEngine(
-            asked, progress=lambda told: None, parts=replace(parts, thinker=self.thinker)
-        )
+        self.thinker, self.talker = Watched(parts.thinker), Watched(parts.talker)
+        parts = replace(parts, thinker=self.thinker, talker=self.talker)
+        self.engine = MiniCpmOEngine(asked, progress=lambda told: None, parts=parts)
         self.said: dict[tuple[str, int], list[Body]] = {}
         self.heard = threading.Condition()
         self.over: set[tuple[str, int]] = set()

@@ -32,6 +32,7 @@ for needed in ("torch", "tokenizers", "safetensors"):
     pytest.importorskip(needed)
 
 from antiphon.actors.stages.minicpmo.engine import past_units  # noqa: E402  # after importorskip
+from antiphon.actors.stages.minicpmo.nets import audio, talker  # noqa: E402
 from antiphon.actors.stages.minicpmo.tiny import make_tiny  # noqa: E402
 from tests.stages.minicpmo.talking import (  # noqa: E402
     GREEDY,
@@ -165,6 +166,16 @@ def test_who_asks_for_no_seed_says_the_same_wherever_the_session_is_opened_again
     assert text(other) != text(once[0]), "others have another"
 
 
+def test_another_seed_is_that_of_the_words_and_of_the_sound(talks: Make):
+    talk = talks(TALKATIVE)
+    talk.unit()
+    talk.configure({"engine": {"seed": 6}})
+    talk.unit()
+    for asked in (talk.stage.thinker, talk.stage.talker):
+        seeds = [append.drawing.seed for append in asked.appends["s"]]
+        assert (seeds[0], seeds[-1]) == (0, 6)
+
+
 # --- configurations -----------------------------------------------------------------------------------------
 
 
@@ -209,6 +220,30 @@ def test_a_voice_is_heard_once_and_before_the_first_session(talks: Make, tmp_pat
     talk.unit()
     assert len(heard) == 1
     assert talk.appends[0].positions > 30
+
+
+def test_what_a_session_will_need_was_driven_before_the_first_one(
+    talks: Make, monkeypatch: pytest.MonkeyPatch
+):
+    heard, conditioned = [], []
+    hear, of = audio.Ears.hear, talker.Conditions.of
+    monkeypatch.setattr(
+        audio.Ears,
+        "hear",
+        lambda self, hearing, sound: heard.append(hearing.position) or hear(self, hearing, sound),
+    )
+    monkeypatch.setattr(
+        talker.Conditions,
+        "of",
+        lambda self, words, last: conditioned.append(words) or of(self, words, last=last),
+    )
+    stage = talks().stage
+    assert heard == [audio.POSITIONS * second for second in range(31)], "until the encoder begins anew"
+    assert {(len(words.tokens), words.states is None) for words in conditioned} == {
+        (count, without) for count in range(20) for without in (False, True)
+    }
+    assert stage.thinker.appends["warming"][0].positions == 2000
+    assert stage.thinker.health().sessions == 1, "the one that talks"
 
 
 # --- hangs and deaths ---------------------------------------------------------------------------------------
