@@ -31,6 +31,7 @@ from .hosted import Hosted
 from .link.serving_end import StageLink
 from .naming import check_name
 from .queueing.reception import Reception, Ticket
+from .returning import bring_back
 from .revival import fold_in_slices
 from .runtime import Sink
 from .session import commands
@@ -369,8 +370,7 @@ class SessionHost:
         def welcome(descriptor: Descriptor) -> None:
             if self._sessions:
                 log.info("stage.returned", stage=role, engine=descriptor.engine)
-            for hosted in tuple(self._sessions.values()):
-                hosted.tell(StageBack(role))
+            bring_back(self._loop, self.links[role], self._sessions, StageBack(role))
             self.reception.go_on()
 
         return welcome

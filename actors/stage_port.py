@@ -251,6 +251,7 @@ def _said(output: contract.Output, body: contract.Said) -> commands.Command:
         text=body.text,
         pcm=body.pcm,
         image=body.image,
+        tokens=body.tokens,
     )
 
 
@@ -273,7 +274,9 @@ _WORDS: dict[type, Callable[[contract.Output, Any], commands.Command]] = {
     contract.Said: _said,
     contract.Heard: _word(lambda body, **word: commands.RecordHeard(text=body.text, **word)),
     contract.Routed: _word(lambda body, **word: commands.RecordRoute(route=body.route, **word)),
-    contract.Consumed: _word(lambda body, **word: commands.RecordConsumed(reason=body.reason, **word)),
+    contract.Consumed: _word(
+        lambda body, **word: commands.RecordConsumed(reason=body.reason, tokens=body.tokens, **word)
+    ),
     contract.TurnEnded: _word(lambda body, **word: commands.RecordTurnEnd(**word)),
     contract.Called: _word(
         lambda body, **word: commands.RecordCall(
@@ -286,6 +289,7 @@ _WORDS: dict[type, Callable[[contract.Output, Any], commands.Command]] = {
             input_tokens=body.input_tokens,
             output_tokens=body.output_tokens,
             cached_tokens=body.cached_tokens,
+            tokens=body.tokens,
             **word,
         )
     ),

@@ -179,6 +179,12 @@ class StageLink(asyncio.Protocol):
         """Operations of all sessions at the stage that are not in the log yet."""
         return sum(len(window) for window in self._windows.values())
 
+    @property
+    def backlog(self) -> int:
+        """Bytes that were said and that the stage has not read."""
+        unread = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return self._outbox_bytes + unread
+
     def forget(self, session: SessionId) -> None:
         """The session is no longer this process's: another writer took it over, or it was given up."""
         self._windows.pop(session, None)

@@ -113,7 +113,7 @@ def unit_done(state: Session, word: StageWord) -> list[Event]:
     """The last word of the unit that the stage has is its end."""
     flight = state.units.flight
     ends = word.last and flight is not None and flight.operation == word.operation
-    return [UnitCompleted(operation=word.operation)] if ends else []
+    return [UnitCompleted(operation=word.operation, tokens=word.tokens)] if ends else []
 
 
 def failed_unit(

@@ -81,7 +81,7 @@ def record_finish(state: Session, command: RecordFinish, at: Moment) -> list[Eve
     known = nothing_new(state, command)
     if known is not None:
         return known
-    done: list[Event] = [UnitCompleted(operation=command.operation)]
+    done: list[Event] = [UnitCompleted(operation=command.operation, tokens=command.tokens)]
     if active is None or unit_done(state, command):
         return done
     # An answer that was asked for ends by itself, one that the model began ends with the user's turn.

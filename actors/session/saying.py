@@ -49,12 +49,14 @@ class RecordScores(Command, frozen=True, kw_only=True):
 
 
 class StageWord(Command, frozen=True, kw_only=True):
-    """Base of what the model stage says of an operation. `epoch` is the one it was asked in."""
+    """Base of what the model stage says of an operation. `epoch` is the one it was asked in. `tokens`: what
+    its model generated of a unit, with the last word of it."""
 
     operation: Operation
     index: int
     epoch: int
     last: bool
+    tokens: tuple[int, ...] = ()
 
 
 class RecordHeard(StageWord, frozen=True, kw_only=True):

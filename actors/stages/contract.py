@@ -180,7 +180,7 @@ class Acknowledge(Command, frozen=True, tag="ack"):
 
 
 class Body(Struct, frozen=True, tag=True, gc=False):
-    """What an output says."""
+    """What an output says. `tokens`, with a unit's last: all that was generated of it, for a PastUnit."""
 
 
 class Scored(Body, frozen=True, tag="scored"):
@@ -204,20 +204,20 @@ class Routed(Body, frozen=True, tag="routed"):
 
 
 class Said(Body, frozen=True, tag="said"):
-    """A piece of the answer: its text (maybe empty), then the audio of that text (maybe empty).
-
-    `image` is a picture that was made (a PNG or JPEG file), where one was asked for.
-    """
+    """A piece of the answer: its text, then the audio of that text; each may be empty. `image` is a picture
+    that was made (a PNG or JPEG file), where one was asked for."""
 
     text: str = ""
     pcm: bytes = b""
     image: bytes = b""
+    tokens: tuple[int, ...] = ()
 
 
 class Consumed(Body, frozen=True, tag="consumed"):
     """A piece of a stream was heard and nothing is said of it. `reason`: `model_listen`, `buffering`."""
 
     reason: str = "model_listen"
+    tokens: tuple[int, ...] = ()
 
 
 class TurnEnded(Body, frozen=True, tag="turn_ended"):
@@ -239,6 +239,7 @@ class Finished(Body, frozen=True, tag="finished"):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    tokens: tuple[int, ...] = ()
 
 
 class Failed(Body, frozen=True, tag="failed"):

@@ -47,9 +47,11 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class PastUnit(Struct, frozen=True):
     """A unit that a stage heard before it was lost, and what it said of it: what a fresh one is primed with.
 
-    `pcm` as in Listen; what was said of a unit that a cancel overtook is not in `text`.
+    `pcm` as in Listen. `tokens`: those of its last output (contract.Body). Of a unit that a cancel
+    overtook there are none, and `text` is what was said before that.
     """
 
     pcm: bytes
     text: str = ""
     turn_ended: bool = False
+    tokens: tuple[int, ...] = ()

@@ -72,10 +72,12 @@ class UnitSubmitted(Event, frozen=True, kw_only=True):
 
 
 class UnitCompleted(Event, frozen=True, kw_only=True):
-    """The stage finished an operation. `text` is a recognition's result."""
+    """The stage finished an operation. `text` is a recognition's result. `tokens`: what its model
+    generated of a unit, by its own numbers, where it wants to be told of that again."""
 
     operation: Operation
     text: str | None = None
+    tokens: tuple[int, ...] = ()
 
 
 class UnitRefused(Event, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ import pytest
 from antiphon.actors.stages.contract import EngineRefused
 from antiphon.actors.stages.minicpmo.drawing import Drawing
 from antiphon.actors.stages.minicpmo.thinker import Append, Facts, Rejected
-from antiphon.actors.stages.vllm_streaming.accounts import Accounts, kv_tokens
+from antiphon.actors.stages.vllm_streaming.accounts import Accounts, room_in
 from antiphon.actors.stages.vllm_streaming.versions import Dialect, dialect
 
 FACTS = Facts(
@@ -96,7 +96,7 @@ def test_where_max_tokens_is_ignored_one_may_still_be_made_to_listen():
 
 @pytest.mark.parametrize(("blocks", "tokens"), [(17, 200), (16, 100), (9, 100), (8, 0)])
 def test_kv_is_counted_in_whole_sessions_of_whole_blocks_less_one(blocks, tokens):
-    assert kv_tokens(blocks, 13, 100) == tokens
+    assert room_in(blocks, 13, 100) == tokens
 
 
 @pytest.mark.parametrize("version", ["0.33.0", "0.31.1", "0.25.1", "1.32", "0.32rc1.x", "dev"])

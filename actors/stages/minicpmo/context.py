@@ -18,13 +18,16 @@ from msgspec import Struct
 from .thinker import Append, Rejected, SegmentEnded, Thinker, ThinkerDied, Token
 
 Run = Callable[[Callable[[], None]], None]
+Spoke = Callable[[int], bool]
+"""Told a token of a segment that is not whole yet; says whether it wants the next one, too."""
 
 
 class Generated(Struct):
-    """A whole segment. `at_ns`: when each token was known."""
+    """A whole segment. `at_ns`: when each token was known. `spoke` is told each at once, while it wants."""
 
     tokens: list[int]
     at_ns: list[int]
+    spoke: Spoke | None = None
     ended: SegmentEnded | None = None
 
 
@@ -55,9 +58,9 @@ class Context:
             self._closed = True
             opened(refused)
 
-    def append(self, append: Append, ended: Callable[[Generated], None]) -> None:
+    def append(self, append: Append, ended: Callable[[Generated], None], spoke: Spoke | None = None) -> None:
         """Its number must be `appended`."""
-        self._when_ready(partial(self._append, append, ended))
+        self._when_ready(partial(self._append, append, ended, spoke))
 
     def empty(self) -> None:
         """The next append stands in an empty context. What is under way goes on unheard."""
@@ -77,9 +80,9 @@ class Context:
         """From here on nothing is heard; `closed` is called when its place is free."""
         self._closed, self._ready, self.since = True, False, None
         self._waiting.clear()
-        self._leaving.add_done_callback(partial(self._leave, closed))
+        self._leaving.add_done_callback(lambda left: self._run(partial(self._leave, closed)))
 
-    def _leave(self, closed: Callable[[], None], left: Future[None]) -> None:
+    def _leave(self, closed: Callable[[], None]) -> None:
         """What was given up before has left: now the last that was opened."""
         leaving = self._thinker.close(self._key)
         leaving.add_done_callback(lambda done: self._run(partial(self._left, done, closed)))
@@ -88,8 +91,8 @@ class Context:
         self._raise(done.exception())
         closed()
 
-    def _append(self, append: Append, ended: Callable[[Generated], None]) -> None:
-        said = Generated([], [])
+    def _append(self, append: Append, ended: Callable[[Generated], None], spoke: Spoke | None) -> None:
+        said = Generated([], [], spoke)
         self.appended = append.number + 1
         self.since = time.monotonic()
         self._thinker.append(self._key, append, partial(self._said, self._life, said, ended))
@@ -105,8 +108,16 @@ class Context:
         if isinstance(word, Token):
             said.tokens.append(word.id)
             said.at_ns.append(word.at_ns)
+            if said.spoke is not None:
+                self._run(partial(self._spoke, life, said, word.id))
         else:
             self._run(partial(self._ended, life, said, ended, word))
+
+    def _spoke(self, life: int, said: Generated, token: int) -> None:
+        """On the session's thread, which is the one that takes `spoke` away again."""
+        spoke = said.spoke
+        if spoke is not None and not self._closed and life == self._life and not spoke(token):
+            said.spoke = None
 
     def _ended(
         self,

@@ -1,7 +1,9 @@
 """One session: units in, words and sound out. All of it on one thread, the stage's mind.
 
-A unit is thought about, and what it says is spoken, before the next. When the user cuts in the unit under way
-is thought to its end, so that the context stays whole, and says nothing; what was being spoken stops at once.
+A unit is thought about, and what it says is spoken, before the next. Its first word leaves as soon as it is
+known, the others when its segment is whole, and what was measured behind the words and the sound. When the
+user cuts in the unit under way is thought to its end, so that the context stays whole, and says nothing; what
+was being spoken stops at once.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from antiphon.media.pcm import to_pcm
 from . import handing
 from .context import Context, Generated
 from .drawing import MOST_RECENT
-from .mind import ContextFull, Mind, Plan, Rules, SessionPart, Unit, forgotten, interrupted, learnt, plan
+from .mind import ContextFull, Mind, Plan, Rules, SessionPart, Unit, begun_by, interrupted, learnt, plan
 from .mouth import Mouth
 from .segments import Sampling, Segment
 from .thinker import Piece
@@ -59,11 +61,12 @@ class Conversation:
         self.context, self.mouth = context, mouth
         self._spelling = words.spelling()
         self._mind = Mind(sampling=sampling)
-        self._part: SessionPart = lambda earlier: ()
-        self._speaks_aloud = True
-        self._changed = False
+        self._sampling, self._part, self._speaks_aloud = sampling, SessionPart(), True
+        """As the session is configured: from the next unit on."""
         self._waiting: deque[Heard] = deque()
         self._busy: Heard | None = None
+        self._spelt = 0
+        """Words of what is busy that were spelt before its segment was whole."""
         self._speaking = False
         """Whether what is busy is with the talker."""
         self._epoch = 0
@@ -79,11 +82,11 @@ class Conversation:
         else:
             opened(error)
 
-    def run_by(self, sampling: Sampling, part: SessionPart, *, aloud: bool) -> None:
-        """From the next unit on."""
-        self._part, self._speaks_aloud = part, aloud
-        self._mind = replace(self._mind, sampling=sampling)
-        self._changed = True
+    def run_by(self, sampling: Sampling, part: SessionPart | None, *, aloud: bool) -> None:
+        """From the next unit on. `part` None: the context begins as before, and is not given anew."""
+        self._sampling, self._speaks_aloud = sampling, aloud
+        self._part = self._part if part is None else part
+        self.mouth.seed = sampling.seed or 0
 
     def remember(self, units: tuple[Unit, ...]) -> None:
         """What was heard and said before the thinker knew of this session."""
@@ -100,11 +103,13 @@ class Conversation:
         busy = self._busy
         if busy is not None and not (self._speaking and self._is_void(busy)):
             return  # it is thought to its end; or it is not void
-        self._busy, self._speaking = None, False
         if busy is not None or self.mouth.is_speaking:
             self.mouth.drop()
         self._mind = interrupted(self._mind)
-        self._next()
+        if busy is not None:
+            self._done(busy, Consumed())
+        else:
+            self._next()
 
     def _is_void(self, heard: Heard) -> bool:
         return heard.command.fence.epoch < self._epoch
@@ -112,80 +117,93 @@ class Conversation:
     def _next(self) -> None:
         while self._busy is None and self._waiting:
             heard = self._waiting.popleft()
-            if self._changed:
-                self._changed, self._mind = False, forgotten(self._mind)
+            mind = replace(self._mind, sampling=self._sampling)
+            if mind.part is not self._part:
+                mind = begun_by(mind, self._part)
             must = heard.command.force_listen or self._is_void(heard)
+            number = self.context.appended
             try:
-                planned = plan(
-                    self._rules,
-                    self._mind,
-                    self._part,
-                    heard.pieces,
-                    number=self.context.appended,
-                    force_listen=must,
-                )
+                planned = plan(self._rules, mind, heard.pieces, number=number, force_listen=must)
             except ContextFull as full:
                 self._say(heard, Failed("context_full", str(full)), last=True)
                 continue
-            self._busy = heard
-            if planned.anew and self.context.appended:
+            self._busy, self._spelt = heard, 0
+            if planned.anew and number:
                 self.context.empty()
-            self.context.append(planned.append, partial(self._thought, heard, planned))
+            spoke = None if must else partial(self._spoke, heard)
+            self.context.append(planned.append, partial(self._thought, heard, planned), spoke)
+
+    def _spoke(self, heard: Heard, token: int) -> bool:
+        """Say the first word; the others are said together."""
+        if self._is_void(heard) or token in self._rules.specials.stops:
+            return False
+        if token in self._rules.specials.unsaid:
+            return True
+        self._spelt += 1
+        text = self._spelling.add((token,))
+        if text:
+            self._say(heard, Said(text=text))
+        return not text
 
     def _thought(self, heard: Heard, planned: Plan, generated: Generated) -> None:
         ended = generated.ended
         assert ended is not None
         tokens = tuple(generated.tokens)
-        sampling = self._mind.sampling  # it may be another by now
-        mind, segment = learnt(self._rules, planned, tokens)
-        self._mind = replace(mind, sampling=sampling)
+        self._mind, segment = learnt(self._rules, planned, tokens)
         if self._is_void(heard):
             self._mind = interrupted(self._mind)
+            self._spelling.add((), ends=True)
             if self.mouth.is_speaking:
                 self.mouth.drop()
             self._done(heard, Consumed())
             return
-        self._measure(heard, generated)
-        text = self._spelling.add(segment.words, ends=segment.turn_ended or segment.listens)
-        counts = (ended.n_in, ended.n_out)
-        if not self._speaks_aloud or not (segment.words or (segment.turn_ended and self.mouth.is_speaking)):
-            self._said(heard, segment, text, counts)
+        ends = segment.turn_ended or segment.listens
+        text = self._spelling.add(segment.words[self._spelt :], ends=ends)
+        aloud = segment.words or (segment.turn_ended and self.mouth.is_speaking)
+        if not self._speaks_aloud or not aloud:
+            self._said(heard, segment, text, generated)
             return
         if text:
             self._say(heard, Said(text=text))
         self._speaking = True
         spoken = handing.hand_over(segment, tokens, ended.hidden)
-        self.mouth.say(
-            spoken, last=segment.turn_ended, sounded=partial(self._sounded, heard, segment, counts)
-        )
+        sounded = partial(self._sounded, heard, segment, generated)
+        self.mouth.say(spoken, last=segment.turn_ended, sounded=sounded)
+        self._measure(heard, generated)
 
-    def _said(self, heard: Heard, segment: Segment, text: str, counts: tuple[int, int]) -> None:
+    def _said(self, heard: Heard, segment: Segment, text: str, generated: Generated) -> None:
         """What needs no sound."""
-        if segment.listens and self.mouth.is_speaking:  # it must listen, in the middle of its turn
-            self.mouth.drop()
+        if self.mouth.is_speaking and (segment.listens or not self._speaks_aloud):
+            self.mouth.drop()  # it must listen, or be silent, in the middle of its turn
+        if text and segment.turn_ended:
+            self._say(heard, Said(text=text))
+        self._measure(heard, generated)
         if segment.turn_ended:
-            if text:
-                self._say(heard, Said(text=text))
-            self._say(heard, TurnEnded())
-            self._done(heard, Finished(input_tokens=counts[0], output_tokens=counts[1]))
+            self._finish(heard, generated)
         elif segment.words or (self._mind.open_turn and not segment.listens):
-            self._done(heard, Said(text=text))
+            self._done(heard, Said(text=text, tokens=tuple(generated.tokens)))
         else:
-            self._done(heard, Consumed())
+            self._done(heard, Consumed(tokens=tuple(generated.tokens)))
 
     def _sounded(
-        self, heard: Heard, segment: Segment, counts: tuple[int, int], sound: NDArray[np.float32]
+        self, heard: Heard, segment: Segment, generated: Generated, sound: NDArray[np.float32]
     ) -> None:
-        pcm = to_pcm(np.nan_to_num(sound, nan=0.0))
         first_ms = (time.monotonic_ns() - heard.asked_ns) // 1_000_000
+        pcm = to_pcm(np.nan_to_num(sound, nan=0.0))
+        if pcm:
+            self._say(heard, Said(pcm=pcm))
         self._say(heard, Measured("first_audio_ms", first_ms))
         if segment.turn_ended:
-            if pcm:
-                self._say(heard, Said(pcm=pcm))
-            self._say(heard, TurnEnded())
-            self._done(heard, Finished(input_tokens=counts[0], output_tokens=counts[1]))
+            self._finish(heard, generated)
         else:
-            self._done(heard, Said(pcm=pcm))
+            self._done(heard, Said(tokens=tuple(generated.tokens)))
+
+    def _finish(self, heard: Heard, generated: Generated) -> None:
+        ended = generated.ended
+        assert ended is not None
+        self._say(heard, TurnEnded())
+        tokens = tuple(generated.tokens)
+        self._done(heard, Finished(input_tokens=ended.n_in, output_tokens=ended.n_out, tokens=tokens))
 
     def _measure(self, heard: Heard, generated: Generated) -> None:
         times = generated.at_ns

@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from antiphon.actors.link.codec import FRAME_LIMIT
 from antiphon.actors.stages.contract import (
     CONTRACT_VERSION,
     ENGINE_DEAD,
@@ -23,16 +24,21 @@ from antiphon.actors.stages.contract import (
     Speak,
 )
 from antiphon.events.ids import Fence, Operation, SessionId
+from antiphon.events.units import BYTES_PER_SAMPLE, ms_to_samples
 
-from .mind import Rules
+from . import layout
+from .mind import Rules, largest_unit
 from .options import read_settings
 from .parts import Parts, load_parts
 from .sessions import Sessions
 from .vocoder import TONE, load_vocoder
+from .warming import warm
+from .window import bounded
 
 UNIT_MS = 1000
-PAST_UNITS = 64
-"""Of a session whose stage was lost: what the next one is told of it, 3 MB of sound at most."""
+UNIT_BYTES = BYTES_PER_SAMPLE * ms_to_samples(UNIT_MS)
+TOLD_TOGETHER = 4096
+"""Past units of all sessions together: they are heard again one by one, and others go on."""
 
 log = structlog.get_logger()
 
@@ -47,39 +53,45 @@ class MiniCpmOEngine:
         self._chosen = read_settings(settings)
         self._vocoder = load_vocoder(self._chosen.vocoder)
         self._parts = parts or load_parts(self._chosen, progress)
-        thinker = self._parts.thinker.facts
         self._under_way: dict[tuple[SessionId, Operation], Fence] = {}
         self._dead = ""
         """Why the engine is of no more use."""
+        budget, length = self._chosen.budget(), self._parts.thinker.facts.context_tokens
         self._rules = Rules(
             specials=self._parts.words.specials,
-            budget=self._chosen.budget(),
-            window=self._chosen.kept_window(),
-            most=thinker.context_tokens,
+            budget=budget,
+            window=bounded(self._chosen.kept_window(), length, largest_unit(budget)),
+            most=length,
         )
+        warm(self._parts, budget, progress)
         self._sessions = Sessions(
             self._chosen, self._rules, self._parts, self._vocoder, self._say, self._died
         )
-        self.descriptor = Descriptor(
+        self.descriptor = self._described()
+        log.info("minicpmo.ready", thinker=self._parts.thinker.facts.name, places=self._sessions.places)
+        if self._vocoder.name == TONE:
+            told = "no vocoder was asked for: answers sound as a steady tone"
+            log.warning("minicpmo.tone_vocoder", vocoder=TONE, meaning=told)
+        if self._parts.talker_is_random:
+            log.warning("minicpmo.random_talker", meaning="the talker's weights are noise")
+
+    def _described(self) -> Descriptor:
+        rules, places = self._rules, self._sessions.places
+        return Descriptor(
             contract=CONTRACT_VERSION,
             name="minicpmo",
             role="model",
             engine=f"minicpmo-{self._chosen.thinker}-{self._vocoder.name}-{uuid.uuid4().hex[:12]}",
             hears="continuously",
             unit_ms=UNIT_MS,
-            max_sessions=self._sessions.places,
+            max_sessions=places,
             reads=False,
             keeps_state=True,
             confirms_config=True,
-            past_units=PAST_UNITS,
-            context_tokens=thinker.context_tokens,
+            past_units=past_units(rules.window.most(rules.most), places),
+            context_tokens=rules.most,
             response_options=(),
         )
-        if self._vocoder.name == TONE:
-            told = "no vocoder was asked for: answers sound as a steady tone"
-            log.warning("minicpmo.tone_vocoder", vocoder=TONE, meaning=told)
-        if self._parts.talker_is_random:
-            log.warning("minicpmo.random_talker", meaning="the talker's weights are noise")
 
     def start(self, emit: Emit) -> None:
         self._emit = emit
@@ -94,12 +106,12 @@ class MiniCpmOEngine:
         return self._sessions.configure(fence, config)
 
     def listen(self, command: Listen) -> None:
-        self._alive()
         if command.whole:
             told = "this stage hears in units of a second, no whole utterances"
             self._emit(command.fence, command.operation, Failed("not_supported", told), last=True)
             return
         self._under_way[command.fence.session, command.operation] = command.fence
+        self._alive()  # whoever dies from here on tells this unit
         self._sessions.listen(command)
 
     def end_turn(self, command: EndTurn) -> None:
@@ -137,3 +149,10 @@ class MiniCpmOEngine:
         self._dead = why
         for (_, operation), fence in tuple(self._under_way.items()):
             self._emit(fence, operation, Failed(ENGINE_DEAD, why), last=True)
+
+
+def past_units(context: int, places: int) -> int:
+    """How many seconds of each session the next stage is told where this one was lost: all that a context of
+    so many positions can hold, so far as one message has room for them, and all sessions have time."""
+    in_context = context // layout.UNIT_POSITIONS
+    return min(in_context, FRAME_LIMIT * 3 // 4 // UNIT_BYTES, max(TOLD_TOGETHER // places, 1))

@@ -4,13 +4,12 @@ A word and its state are matched by where the word stands in its segment and by 
 counting from an end: control tokens stand between words, and the last token of a segment has no state.
 
 What is said of a turn is one stream of sound. The talker's KV and the vocoder's caches go from chunk to chunk
-of it; chunks are numbered without a gap, and a gap, another turn or a cut means caches of their own.
+of it; chunks are numbered without a gap, and another turn or a cut means caches of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -41,10 +40,6 @@ class Chunk(Struct, frozen=True):
     last: bool
 
 
-class BrokenStream(ValueError):
-    """A chunk that does not follow the one before it: its caches would not fit."""
-
-
 def hand_over(segment: Segment, generated: Sequence[int], states: NDArray[np.float32] | None) -> Words:
     """`generated`: all tokens of the segment; `states`: shape (len(generated) - 1, hidden).
 
@@ -69,15 +64,6 @@ def following(chunk: Chunk | None, *, last: bool) -> Chunk:
 def cut(chunk: Chunk | None) -> Chunk | None:
     """The user cut in: what is said next is a stream of its own."""
     return None if chunk is None else Chunk(chunk.stream, chunk.number, True)
-
-
-def check(before: Chunk | None, chunk: Chunk) -> Literal["begins", "goes_on"]:
-    """Whether caches of `before` are those to go on with. Raises BrokenStream."""
-    if chunk.number == 0:
-        return "begins"
-    if before is None or before.last or (before.stream, before.number + 1) != (chunk.stream, chunk.number):
-        raise BrokenStream(f"{chunk} does not follow {before}")
-    return "goes_on"
 
 
 def most_codes(*, last: bool) -> int:

@@ -21,6 +21,8 @@ from .thinker import Embeddings, Piece
 AUDIO_POSITIONS = 10
 """For a unit of 1 s: one for every 100 ms (mel hop 10 ms, convolution 2, pooling 5)."""
 IMAGE_POSITIONS = 64
+UNIT_POSITIONS = AUDIO_POSITIONS + 3
+"""What a unit adds in which the model listens: <unit>, the sound, <|listen|> and </unit>."""
 
 
 class WrongLength(ValueError):
@@ -36,20 +38,18 @@ def session_part(
     tokens_of: Callable[[str], Sequence[int]],
     instructions: str,
     voice: Embeddings | None = None,
-    earlier: Sequence[int] = (),
 ) -> tuple[Piece, ...]:
-    """The context before the first unit.
+    """The context before the first unit, and before what was said in units that are no longer held.
 
     Args:
         tokens_of: The tokenizer, which must take special tokens in a text for the letters that they are.
         voice: The reference audio's embeddings, (n, hidden).
-        earlier: What was said in units that are no longer held (window.py).
     """
     begins = (specials.im_start, *tokens_of(f"system\n{instructions}"))
     if voice is None:
-        return joined(((*begins, specials.im_end, *earlier),))
+        return joined(((*begins, specials.im_end),))
     opened = (*begins, *tokens_of("\n"), specials.audio)
-    return joined((opened, voice, (specials.audio_end, specials.im_end, *earlier)))
+    return joined((opened, voice, (specials.audio_end, specials.im_end)))
 
 
 def unit(specials: Specials, audio: Embeddings, images: Sequence[Embeddings] = ()) -> tuple[Piece, ...]:

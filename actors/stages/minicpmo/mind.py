@@ -6,8 +6,6 @@ says what to append, `learnt` what is known when its segment has ended. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,19 +14,24 @@ from .drawing import MOST_RECENT, Drawing
 from .segments import Budget, Sampling, Segment
 from .specials import Specials
 from .thinker import Append, Piece
-from .window import EARLIER_KEPT, Window, fits, kept
-
-SessionPart = Callable[[Sequence[int]], tuple[Piece, ...]]
-"""The context before the first unit, given what was said in units that are no longer held."""
+from .window import Window, fits, kept
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What all sessions of a stage have in common; the operator's. `most` is the thinker's length."""
+    """What all sessions of a stage have in common; the operator's. `most`: positions that the thinker's
+    context holds."""
 
     specials: Specials
     budget: Budget
     window: Window
     most: int
+
+
+class SessionPart(Struct, frozen=True):
+    """The context before the first unit. `positions`: those of `pieces`."""
+
+    pieces: tuple[Piece, ...] = ()
+    positions: int = 0
 
 
 class Unit(Struct, frozen=True):
@@ -44,14 +47,15 @@ class Unit(Struct, frozen=True):
 
 
 class Mind(Struct, frozen=True, kw_only=True):
-    """One session. `held`: the positions that the thinker's context has; 0: it has nothing of it."""
+    """One session. `held`: the positions that the thinker's context has; 0: it has nothing of it.
+    `earlier`: what was said in units that went."""
 
     sampling: Sampling
+    part: SessionPart = SessionPart()
     units: tuple[Unit, ...] = ()
     earlier: tuple[int, ...] = ()
     recent: tuple[int, ...] = ()
     open_turn: bool = False
-    turn: int = 0
     held: int = 0
     heard: int = 0
     """Units, those among them that went."""
@@ -71,26 +75,22 @@ class ContextFull(Exception):
     """A unit does not fit into the model's context, and the window does not let older ones go."""
 
 
+def largest_unit(budget: Budget) -> int:
+    """Positions that a unit of sound needs in the context at most, and one that stays free."""
+    return layout.UNIT_POSITIONS + budget.tokens + 1
+
+
 def plan(
-    rules: Rules,
-    mind: Mind,
-    part: SessionPart,
-    unit: tuple[Piece, ...],
-    *,
-    number: int = 0,
-    force_listen: bool = False,
+    rules: Rules, mind: Mind, unit: tuple[Piece, ...], *, number: int = 0, force_listen: bool = False
 ) -> Plan:
     """What is to be appended for a unit that was heard. `number`: of the append, if it is not given anew.
     Raises ContextFull."""
     specials, most = rules.specials, rules.most
     max_tokens = segments.most_tokens(rules.budget, force_listen=force_listen)
     room = layout.positions(unit) + max_tokens + 1
-    windowed = _windowed(rules, mind, part, room)
+    windowed = _windowed(rules, mind, room)
     anew = windowed is not mind or not mind.held
-    if anew:
-        before = _whole(specials, windowed, part)
-    else:
-        before = layout.after(specials, mind.units[-1].generated[-1:])
+    before = _whole(specials, windowed) if anew else layout.after(specials, mind.units[-1].generated[-1:])
     pieces = layout.joined((*before, *unit))
     held = 0 if anew else mind.held
     if not fits(held, layout.positions(pieces), max_tokens, most):
@@ -115,7 +115,6 @@ def learnt(rules: Rules, planned: Plan, generated: tuple[int, ...]) -> tuple[Min
             units=(*mind.units, Unit(planned.unit, generated)),
             recent=(*mind.recent, *generated)[-MOST_RECENT:],
             open_turn=segments.is_open(mind.open_turn, segment),
-            turn=mind.turn + segment.turn_ended,
             held=mind.held + len(generated) - 1,
         ),
         segment,
@@ -124,12 +123,12 @@ def learnt(rules: Rules, planned: Plan, generated: tuple[int, ...]) -> tuple[Min
 
 def interrupted(mind: Mind) -> Mind:
     """The user cut in: what the model was saying is over, and it may listen again."""
-    return replace(mind, open_turn=False, turn=mind.turn + 1) if mind.open_turn else mind
+    return replace(mind, open_turn=False) if mind.open_turn else mind
 
 
-def forgotten(mind: Mind) -> Mind:
-    """The thinker's context is gone, or stands for another configuration: it is given anew."""
-    return replace(mind, held=0)
+def begun_by(mind: Mind, part: SessionPart) -> Mind:
+    """The thinker's context stands for another configuration: it is given anew."""
+    return replace(mind, part=part, held=0)
 
 
 def _drawing(rules: Rules, mind: Mind, *, force_listen: bool) -> Drawing:
@@ -144,18 +143,17 @@ def _drawing(rules: Rules, mind: Mind, *, force_listen: bool) -> Drawing:
     )
 
 
-def _windowed(rules: Rules, mind: Mind, part: SessionPart, room: int) -> Mind:
+def _windowed(rules: Rules, mind: Mind, room: int) -> Mind:
     """`mind` itself if everything stays."""
-    keeps_words = rules.window.policy == "context"
-    words = (*mind.earlier, *_words(rules.specials, mind.units)) if keeps_words else ()
-    own = layout.positions(part(words[-EARLIER_KEPT:]))
-    stay = kept(rules.window, own, tuple(unit.positions for unit in mind.units), room, rules.most)
+    window = rules.window
+    own = mind.part.positions + window.earlier
+    stay = kept(window, own, tuple(unit.positions for unit in mind.units), room, rules.most)
     if stay is None:
         raise ContextFull(f"{room} tokens more do not fit, the model's context holds {rules.most}")
     gone = mind.units[: len(mind.units) - stay]
     if not gone:
         return mind
-    earlier = (*mind.earlier, *_words(rules.specials, gone))[-EARLIER_KEPT:] if keeps_words else ()
+    earlier = (*mind.earlier, *_words(rules.specials, gone))[-window.earlier :] if window.earlier else ()
     return replace(mind, units=mind.units[len(gone) :], earlier=earlier, held=0)
 
 
@@ -163,8 +161,8 @@ def _words(specials: Specials, units: tuple[Unit, ...]) -> tuple[int, ...]:
     return tuple(token for unit in units for token in unit.generated if token not in specials.unsaid)
 
 
-def _whole(specials: Specials, mind: Mind, part: SessionPart) -> tuple[Piece, ...]:
-    pieces = list(part(mind.earlier))
+def _whole(specials: Specials, mind: Mind) -> tuple[Piece, ...]:
+    pieces: list[Piece] = [*mind.part.pieces, mind.earlier]
     for unit in mind.units:
         pieces += [*unit.pieces, *layout.after(specials, unit.generated)]
     return layout.joined(pieces)

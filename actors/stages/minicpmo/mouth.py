@@ -25,23 +25,26 @@ Sounded = Callable[[NDArray[np.float32]], None]
 
 
 class Mouth:
-    """`context` is the session's at the talker, `most` its length."""
+    """`context` is the session's at the talker, `most` the positions that it holds."""
 
     def __init__(
         self,
         session: str,
         context: Context,
         most: int,
-        seed: int,
         conditions: Conditions,
         vocoder: Vocoder,
         voice: Worker,
         run: Run,
     ) -> None:
-        self._session, self.context, self._most, self._seed = session, context, most, seed
+        self._session, self.context, self._most = session, context, most
         self._conditions, self._vocoder, self._voice, self._run = conditions, vocoder, voice, run
+        self.seed = 0
+        """What codes are drawn by, from the next chunk on."""
         self._chunk: Chunk | None = None
         self._recent: tuple[int, ...] = ()
+        self._carried: tuple[int, ...] = ()
+        """What the chunk before has left unfed."""
         self._held = 0
         """Positions of the talker's context that may be taken."""
         self._place = 0
@@ -50,7 +53,7 @@ class Mouth:
     def say(self, words: Words, *, last: bool, sounded: Sounded) -> None:
         """One chunk at a time. `last`: the turn ends with it."""
         chunk = handing.following(self._chunk, last=last)
-        if handing.check(self._chunk, chunk) == "begins":
+        if chunk.number == 0:
             self._begin_anew()
         self._chunk = chunk
         self._voice.post(partial(self._condition, self._life, words, chunk, sounded))
@@ -66,7 +69,7 @@ class Mouth:
         if self.is_speaking:
             self._chunk = handing.cut(self._chunk)
         self.context.give_up()
-        self._held = 0
+        self._held, self._carried = 0, ()
         self._voice.post(self.forget)
 
     def forget(self) -> None:
@@ -75,7 +78,7 @@ class Mouth:
 
     def _begin_anew(self) -> None:
         """The talker's cache belongs to one turn."""
-        self._recent, self._held = (), 0
+        self._recent, self._carried, self._held = (), (), 0
         if self.context.appended:
             self.context.empty()
 
@@ -86,9 +89,12 @@ class Mouth:
     def _begin(self, life: int, given: Embeddings, chunk: Chunk, sounded: Sounded) -> None:
         if life != self._life:
             return
-        spoken = Voicing(condition=given, last=chunk.last, seed=self._seed, place=self._place)
+        spoken = Voicing(
+            condition=given, last=chunk.last, seed=self.seed, carried=self._carried, place=self._place
+        )
         if self._held + voicing.room(spoken) > self._most:
             self._begin_anew()  # a very long turn: the talker's context has no room for all of it
+            spoken = replace(spoken, carried=())
         self._held += voicing.room(spoken)
         spoken = replace(spoken, recent=self._recent, appended=self.context.appended)
         self._go_on(life, spoken, chunk, sounded)
@@ -97,6 +103,7 @@ class Mouth:
         append = voicing.next_append(spoken)
         if append is None:
             self._recent, self._place = (*self._recent, *spoken.codes)[-voicing.PENALISED :], spoken.place
+            self._carried = voicing.unfed(spoken)
             self._voice.post(partial(self._sound, life, voicing.body(spoken), chunk, sounded))
         else:
             self.context.append(append, partial(self._drawn, life, spoken, chunk, sounded))

@@ -15,6 +15,8 @@ from msgspec import Struct
 from antiphon.actors.stages.contract import EngineRefused
 
 MODEL_TYPE = "minicpmo"
+ENCODED = 50
+"""Positions of the encoder for a second."""
 CODES = 6562
 CODE_END = 6561
 CODE_SILENCE = 4218
@@ -47,16 +49,10 @@ class Audio(Struct, frozen=True, kw_only=True):
     num_mel_bins: int = 80
     max_source_positions: int = 1500
 
-
-class Vision(Struct, frozen=True, kw_only=True):
-    """A SigLIP encoder, the last layer of which is not used, and a resampler of `query_num` queries."""
-
-    hidden_size: int = 1152
-    num_hidden_layers: int = 27
-    num_attention_heads: int = 16
-    intermediate_size: int = 4304
-    image_size: int = 980
-    patch_size: int = 14
+    @property
+    def seconds(self) -> int:
+        """How many the encoder has positions for."""
+        return self.max_source_positions // ENCODED
 
     @property
     def grid(self) -> int:
@@ -95,14 +91,12 @@ class Talker(Struct, frozen=True, kw_only=True):
 
 
 class Shape(Decoder, frozen=True, kw_only=True):
-    """The whole model. `vision_config` None: it sees nothing."""
+    """The whole model, as far as it is run: what it sees with is not."""
 
     model_type: str = MODEL_TYPE
     version: str = "4.5"
     audio_pool_step: int = 5
-    query_num: int = 64
     audio_config: Audio = Audio()
-    vision_config: Vision | None = Vision()
     tts_config: Talker = Talker()
 
 
@@ -137,7 +131,6 @@ def _tiny() -> Shape:
         max_position_embeddings=8192,
         initializer_range=0.15,
         audio_config=Audio(d_model=64, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=128),
-        vision_config=None,
         tts_config=talker,
     )
 

@@ -27,6 +27,8 @@ NAMES = {
     "turn_eos": "<|turn_eos|>",
 }
 """The MiniCPM-o 4.5 names (vllm_omni 0.30)."""
+STOPS = ("listen", "chunk_eos", "chunk_tts_eos")
+STRUCTURE = ("im_start", "im_end", "unit", "unit_end", "image", "image_end", "audio", "audio_end")
 
 
 class Specials(Struct, frozen=True, kw_only=True):
@@ -48,29 +50,25 @@ class Specials(Struct, frozen=True, kw_only=True):
     chunk_eos: int
     chunk_tts_eos: int
     turn_eos: int
-
-    @property
-    def stops(self) -> frozenset[int]:
-        """What ends a unit's segment. The end of a turn does not: it conditions the talker, and a chunk's end
-        follows it."""
-        return frozenset((self.listen, self.chunk_eos, self.chunk_tts_eos))
-
-    @property
-    def structure(self) -> tuple[int, ...]:
-        """What only the layout says. A model that said it would break the units apart."""
-        frames = (self.unit, self.unit_end, self.image, self.image_end, self.audio, self.audio_end)
-        return (self.im_start, self.im_end, *frames)
-
-    @property
-    def unsaid(self) -> frozenset[int]:
-        """Tokens that are no words."""
-        return frozenset(getattr(self, field) for field in self.__struct_fields__)
+    stops: frozenset[int]
+    """What ends a unit's segment. The end of a turn does not: it conditions the talker, and a chunk's end
+    follows it."""
+    structure: tuple[int, ...]
+    """What only the layout says. A model that said it would break the units apart."""
+    unsaid: frozenset[int]
+    """Tokens that are no words."""
 
 
 def resolve(number_of: Callable[[str], int | None]) -> Specials:
     """`number_of` asks a tokenizer; None: it has no such token. Raises EngineRefused."""
-    found = {field: number_of(name) for field, name in NAMES.items()}
-    missing = [NAMES[field] for field, number in found.items() if number is None]
+    asked = {field: number_of(name) for field, name in NAMES.items()}
+    missing = [NAMES[field] for field, number in asked.items() if number is None]
     if missing:
         raise EngineRefused("bad_model", f"the tokenizer has no {', '.join(missing)}: no MiniCPM-o 4.5")
-    return Specials(**{field: number for field, number in found.items() if number is not None})
+    found = {field: number for field, number in asked.items() if number is not None}
+    return Specials(
+        **found,
+        stops=frozenset(found[field] for field in STOPS),
+        structure=tuple(found[field] for field in STRUCTURE),
+        unsaid=frozenset(found.values()),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,29 +12,40 @@ from antiphon.actors.stages.contract import EngineRefused
 from antiphon.media.resample import resample
 from antiphon.media.wav import WavError, read_wav
 
+from .parts import Parts
 from .seconds import RATE
+from .thinker import Embeddings
 
 MOST_S = 10
 
+Voices = Mapping[str, Embeddings | None]
+"""Each as the model hears it. None: there is no sound in its file."""
 
-def read_voices(folder: str) -> dict[str, tuple[NDArray[np.float32], ...]]:
-    """Each voice by its name as seconds of 16 kHz, MOST_S at most. Raises EngineRefused."""
+
+def read_voices(folder: str, parts: Parts) -> Voices:
+    """Of each voice the first MOST_S, embedded. Raises EngineRefused."""
     if not folder:
         return {}
     try:
         files = sorted(Path(folder).glob("*.wav"))
-        return {file.stem: _seconds(file) for file in files}
+        return {file.stem: _embedded(parts, _seconds(file)) for file in files}
     except (OSError, WavError) as error:
         raise EngineRefused("bad_settings", f"[stage.minicpmo] voices: {error}") from error
 
 
-def chosen(voices: dict[str, tuple[NDArray[np.float32], ...]], voice: str) -> tuple[NDArray[np.float32], ...]:
-    """Of one voice; (): the model's own. Where there are no files a client may name what it likes."""
+def chosen(voices: Voices, voice: str) -> Embeddings | None:
+    """Of one voice; None: the model's own. Where there are no files a client may name what it likes."""
     if not voices or not voice:
-        return ()
+        return None
     if voice not in voices:
         raise EngineRefused("no_voice", f"no voice {voice!r}; there are {', '.join(voices)}")
     return voices[voice]
+
+
+def _embedded(parts: Parts, seconds: tuple[NDArray[np.float32], ...]) -> Embeddings | None:
+    hearing = parts.hearing()
+    heard = [parts.ears.hear(hearing, second) for second in seconds]
+    return np.concatenate(heard) if heard else None
 
 
 def _seconds(file: Path) -> tuple[NDArray[np.float32], ...]:

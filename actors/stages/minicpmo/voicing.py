@@ -3,17 +3,23 @@
 A chunk is 25 codes, a second, and then the codec's end, whether it was drawn before or not. The chunk that
 ends a turn may take four times as long; in its first five steps behind each second the codec may not end.
 
-Source: vllm_omni 0.30 (temperature 0.8, top-p 0.85, top-k 25, penalty 1.05 over 16 frames).
+The last code of an append was drawn and not fed (thinker.py). It is sent again with what follows it: the next
+append of the chunk, or the chunk behind it, which begins with what this one has left unfed (`carried`). So in
+the talker's context there stands, for each chunk of a turn, CONDITION CODES END.
+
+Source: vllm_omni 0.30 (temperature 0.8, top-p 0.85, top-k 25, penalty 1.05 over 16 frames; 25 codes and the
+terminator, 26 for a unit).
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .drawing import Drawing
 from .handing import CODES_PER_CHUNK, MASKED_STEPS, most_codes
 from .shapes import CODE_END, CODE_SILENCE
-from .thinker import Append, Embeddings
+from .thinker import Append, Embeddings, Piece
 
 PENALISED = 16
 SHORTEST = 5
@@ -21,11 +27,13 @@ SHORTEST = 5
 
 
 class Voicing(Struct, frozen=True, kw_only=True):
-    """One chunk under way. `recent`: codes of the turn before it."""
+    """One chunk under way. `recent`: codes of the turn before it; `carried`: what of them, and of their end,
+    is not in the talker's context."""
 
     condition: Embeddings
     last: bool
     seed: int
+    carried: tuple[int, ...] = ()
     recent: tuple[int, ...] = ()
     codes: tuple[int, ...] = ()
     appended: int = 0
@@ -44,7 +52,7 @@ def next_append(voicing: Voicing) -> Append | None:
     left = MASKED_STEPS if masked else CODES_PER_CHUNK - count % CODES_PER_CHUNK
     return Append(
         number=voicing.appended,
-        pieces=(voicing.condition,) if not count else ((voicing.codes[-1],),),
+        pieces=_begins(voicing) if not count else ((voicing.codes[-1],),),
         max_tokens=left,
         stop=frozenset((CODE_END,)),
         drawing=Drawing(
@@ -61,24 +69,29 @@ def next_append(voicing: Voicing) -> Append | None:
     )
 
 
+def _begins(voicing: Voicing) -> tuple[Piece, ...]:
+    return (voicing.carried, voicing.condition) if voicing.carried else (voicing.condition,)
+
+
 def room(voicing: Voicing) -> int:
     """Positions of the talker's context that the chunk may take."""
-    return len(voicing.condition) + most_codes(last=voicing.last) + 2
+    return len(voicing.carried) + len(voicing.condition) + most_codes(last=voicing.last) + 2
 
 
 def drawn(voicing: Voicing, tokens: tuple[int, ...]) -> Voicing:
     """When an append has ended."""
-    ended = CODE_END in tokens
-    return Voicing(
-        condition=voicing.condition,
-        last=voicing.last,
-        seed=voicing.seed,
-        recent=voicing.recent,
+    return replace(
+        voicing,
         codes=(*voicing.codes, *(token for token in tokens if token != CODE_END)),
         appended=voicing.appended + 1,
         place=voicing.place + 1,
-        ended=ended,
+        ended=CODE_END in tokens,
     )
+
+
+def unfed(voicing: Voicing) -> tuple[int, ...]:
+    """Of a whole chunk: what the next one of its turn must begin with."""
+    return (CODE_END,) if voicing.ended else (voicing.codes[-1], CODE_END)
 
 
 def body(voicing: Voicing) -> tuple[int, ...]:

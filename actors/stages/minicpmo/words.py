@@ -43,6 +43,11 @@ class Words:
         numbers: list[int] = self._encode(text)
         return numbers
 
+    def spell(self, tokens: tuple[int, ...], text: str) -> bool:
+        """Whether those tokens are a way to write the text: they may be of another checkpoint."""
+        known = all(0 <= token < len(self._bytes) for token in tokens)
+        return known and self.spelling().add(tokens, ends=True) == text
+
     def spelling(self) -> Spelling:
         return Spelling(self._bytes)
 

@@ -14,9 +14,9 @@ from .versions import Dialect
 State = Literal["open", "busy", "closing"]
 
 
-def kv_tokens(blocks: int, block: int, context_tokens: int) -> int:
-    """What `blocks` of KV hold for sessions of `context_tokens`: whole sessions, each in whole blocks. One
-    block is vLLM's own."""
+def room_in(blocks: int, block: int, context_tokens: int) -> int:
+    """Positions that `blocks` of KV have for sessions of `context_tokens`: whole ones, each in whole blocks.
+    One block is vLLM's own."""
     return (blocks - 1) // -(-context_tokens // block) * context_tokens
 
 

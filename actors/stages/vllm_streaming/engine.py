@@ -19,7 +19,7 @@ from antiphon.actors.stages.contract import EngineRefused
 from antiphon.actors.stages.minicpmo.thinker import Append, Facts
 
 from . import shared
-from .accounts import kv_tokens
+from .accounts import room_in
 from .inputs import engine_input, lay
 from .options import KV_BLOCK, SETTING, Options, engine_arguments, set_environment
 from .rows import Asked, encode
@@ -151,7 +151,7 @@ def _facts(options: Options, llm: Any, spoken: Dialect, hidden: int, vocabulary:
         name=f"vllm {spoken.version}: {Path(options.model).name}",
         max_sessions=options.max_sessions,
         context_tokens=options.context_tokens,
-        kv_tokens=kv_tokens(blocks, KV_BLOCK, options.context_tokens),
+        kv_tokens=room_in(blocks, KV_BLOCK, options.context_tokens),
         hidden=hidden,
         vocabulary=vocabulary,
         can_truncate=False,

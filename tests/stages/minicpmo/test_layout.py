@@ -25,9 +25,9 @@ def test_a_special_token_that_is_missing_is_named():
 
 
 def test_the_sessions_part_has_the_instructions_and_the_voice():
-    spoken = flat(session_part(S, letters, "Hi", embedded(7, 2), earlier=(5, 6)))
+    spoken = flat(session_part(S, letters, "Hi", embedded(7, 2)))
     assert spoken == [
-        S.im_start, *letters("system\nHi\n"), S.audio, 7.0, 7.0, S.audio_end, S.im_end, 5, 6,
+        S.im_start, *letters("system\nHi\n"), S.audio, 7.0, 7.0, S.audio_end, S.im_end,
     ]  # fmt: skip
     assert flat(session_part(S, letters, "Hi")) == [S.im_start, *letters("system\nHi"), S.im_end]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from antiphon.actors.stages.minicpmo import segments
 from antiphon.actors.stages.minicpmo.layout import positions
@@ -15,14 +17,15 @@ from antiphon.actors.stages.minicpmo.mind import (
     Mind,
     Plan,
     Rules,
-    forgotten,
+    SessionPart,
+    begun_by,
     interrupted,
+    largest_unit,
     learnt,
     plan,
 )
 from antiphon.actors.stages.minicpmo.segments import Sampling
-from antiphon.actors.stages.minicpmo.thinker import Piece
-from antiphon.actors.stages.minicpmo.window import EARLIER_KEPT, UNITS_KEPT, Window
+from antiphon.actors.stages.minicpmo.window import EARLIER_KEPT, UNITS_KEPT, Window, bounded
 from tests.stages.minicpmo.making import SPECIALS, flat, heard, rules
 
 S = SPECIALS
@@ -37,19 +40,18 @@ said = st.one_of(
 units = st.lists(st.tuples(said, st.integers(0, 1)), min_size=1, max_size=40)
 
 
-def part(earlier: Sequence[int]) -> tuple[Piece, ...]:
-    return ((*OWN, *earlier),)
+PART = SessionPart((OWN,), len(OWN))
 
 
 class Context:
     """What a thinker's context holds."""
 
     def __init__(self, ruled: Rules) -> None:
-        self.ruled, self.mind, self.held = ruled, Mind(sampling=Sampling()), list[object]()
+        self.ruled, self.mind, self.held = ruled, Mind(sampling=Sampling(), part=PART), list[object]()
         self.appends = 0
 
     def hear(self, mark: int, generated: tuple[int, ...], images: int = 0) -> Plan:
-        planned = plan(self.ruled, self.mind, part, heard(mark, images), number=self.appends)
+        planned = plan(self.ruled, self.mind, heard(mark, images), number=self.appends)
         if planned.anew:
             self.held = []
         self.appends = planned.append.number + 1
@@ -68,7 +70,7 @@ def test_given_anew_the_context_is_the_one_that_was_there(spoken: list[tuple[tup
     for mark, (generated, images) in enumerate(spoken):
         context.hear(mark, generated, images)
     there = [*context.held, spoken[-1][0][-1], S.unit_end, *flat(heard(99))]
-    anew = plan(context.ruled, forgotten(context.mind), part, heard(99))
+    anew = plan(context.ruled, begun_by(context.mind, PART), heard(99))
     assert anew.anew
     assert flat(anew.append.pieces) == there
 
@@ -130,11 +132,9 @@ def test_a_turn_stays_open_until_it_ends_or_somebody_cuts_in():
     context = Context(rules())
     context.hear(1, (50, 51, S.chunk_eos))
     assert context.mind.open_turn
-    assert interrupted(context.mind).turn == 1
     assert not interrupted(context.mind).open_turn
     context.hear(2, (52, S.turn_eos, S.chunk_eos))
     assert not context.mind.open_turn
-    assert context.mind.turn == 1
     assert interrupted(context.mind) is context.mind
 
 
@@ -142,7 +142,7 @@ def test_in_an_open_turn_listening_is_rewritten_unless_it_is_forced():
     context = Context(rules())
     assert context.hear(1, (50, S.chunk_eos)).append.drawing.rewrites_from == 1
     assert context.hear(2, (50, S.chunk_eos)).append.drawing.rewrites_from == 0
-    must = plan(context.ruled, context.mind, part, heard(3), number=2, force_listen=True).append
+    must = plan(context.ruled, context.mind, heard(3), number=2, force_listen=True).append
     assert (must.drawing.first, must.drawing.rewrites, must.max_tokens) == ((S.listen,), (), 1)
 
 
@@ -158,10 +158,42 @@ def test_what_belongs_to_the_layout_is_not_said():
     )
     assert {S.unit, S.unit_end, S.im_end, S.image} <= set(ruled.banned)
     assert not S.stops & set(ruled.banned)
-    assert S.turn_eos not in rules().specials.stops
 
 
 def test_a_unit_that_is_longer_than_the_context_is_refused_whatever_goes():
     with pytest.raises(ContextFull):
         Context(rules(100, Window(policy="basic", high=80, low=40))).hear(1, (S.listen,), images=2)
     assert positions(heard(1, 2)) > 100
+
+
+def between(context: Context, generated: tuple[int, ...]) -> list[int]:
+    """So many units lie between two at which the context is given anew."""
+    anew = [number for number in range(900) if context.hear(0, generated).anew]
+    return [later - earlier for earlier, later in pairwise(anew[1:])]
+
+
+@pytest.mark.parametrize("policy", ["basic", "context"])
+@pytest.mark.parametrize("length", [600, 4096, 6100, 8030])
+def test_a_context_that_is_shorter_than_the_window_is_not_given_anew_with_every_unit(
+    policy: Literal["basic", "context"], length: int
+):
+    """The longest units, at a quarter of the context."""
+    ruled = rules(length)
+    window = bounded(Window(policy=policy), length, largest_unit(ruled.budget))
+    gaps = between(Context(replace(ruled, window=window)), (S.speak, *[50] * 18, S.chunk_eos))
+    assert min(gaps) >= length // 4 // 34
+    assert len(gaps) > 2
+
+
+def test_a_window_that_the_context_has_room_for_is_the_operators():
+    window = Window(policy="basic", high=400, low=200)
+    assert bounded(window, 4096, 34) == window
+    assert bounded(Window(policy="off"), 600, 34) == Window(policy="off")
+
+
+def test_the_end_of_a_turn_is_no_stop():
+    """The state behind it conditions the talker, and one more step is made."""
+    assert S.turn_eos not in S.stops
+    append = Context(rules()).hear(1, (50, S.turn_eos, S.chunk_eos)).append
+    assert append.stop == {S.listen, S.chunk_eos, S.chunk_tts_eos}
+    assert dict(append.drawing.follows) == {S.turn_eos: S.chunk_eos}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from antiphon.actors.stages.minicpmo.handing import Chunk
 from antiphon.actors.stages.minicpmo.shapes import CODE_END, CODE_SILENCE
@@ -17,6 +18,7 @@ from antiphon.actors.stages.minicpmo.voicing import (
     drawn,
     next_append,
     room,
+    unfed,
 )
 
 CONDITION = np.zeros((4, 8), np.float32)
@@ -77,3 +79,17 @@ def test_the_stand_in_sounds_exactly_as_long_as_the_codes_last_and_without_a_ste
     parts = [tone.sound("s", Chunk(0, number, False), (1,) * 25) for number in range(2)]
     assert len(whole) == 50 * SAMPLES_PER_CODE == 2 * 24_000
     np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_a_chunk_begins_with_what_the_one_before_has_left_unfed():
+    begun = Voicing(condition=CONDITION, last=False, seed=1)
+    whole = drawn(begun, tuple(range(25)))
+    assert unfed(whole) == (24, CODE_END)
+    ended = drawn(begun, (7, 8, CODE_END))
+    assert unfed(ended) == (CODE_END,)
+    behind = replace(begun, carried=unfed(whole))
+    append = next_append(behind)
+    assert append is not None
+    assert append.pieces[0] == (24, CODE_END)
+    assert append.pieces[1] is CONDITION
+    assert room(behind) == room(begun) + 2

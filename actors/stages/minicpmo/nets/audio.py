@@ -31,7 +31,7 @@ from antiphon.actors.stages.minicpmo.thinker import Embeddings
 
 from .mel import RATE, TAIL, Mel
 
-POSITIONS = 50
+POSITIONS = shapes.ENCODED
 """Of the encoder, for a second."""
 _BEHIND = 2
 """Mel frames that the convolutions look back on."""
