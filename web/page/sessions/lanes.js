@@ -9,6 +9,8 @@ const WAVE = 58;
 const WORDS = 18;
 const LANE = 18;
 const GAP = 6;
+/** Px: of a label that is cut off. */
+const LEAST_OF_A_LABEL = 60;
 
 /** Where each lane lies. @type {(lanes: string[]) => {you: number, it: number, lanes: Map<string, number>, height: number}} */
 export function layout(lanes) {
@@ -133,12 +135,13 @@ function words(scene, span, from, to, y) {
   pen.fillText(fitted(pen, `${waited}${span.text}`, to - left - 4), left, y + 14);
 }
 
-/** @type {(pen: CanvasRenderingContext2D, text: string, room: number) => string} */
-function fitted(pen, text, room) {
+/** Nothing where there is so little room that what is left of it would say nothing. @type {(pen: CanvasRenderingContext2D, text: string, room: number, least?: number) => string} */
+function fitted(pen, text, room, least = 24) {
   if (room < 24) return "";
-  if (pen.measureText(text).width <= room) return text;
-  const share = room / pen.measureText(text).width;
-  return `${text.slice(0, Math.max(Math.floor(text.length * share) - 1, 0))}…`;
+  const { width } = pen.measureText(text);
+  if (width <= room) return text;
+  if (room < least) return "";
+  return `${text.slice(0, Math.max(Math.floor((text.length * room) / width) - 1, 0))}…`;
 }
 
 /** Where it ends. @type {(scene: Scene, name: string, y: number) => number} */
@@ -164,7 +167,7 @@ function points(scene, marks, y, left) {
     const from = Math.max(at + half + 3, left + 4);
     const next = k + 1 < marks.length ? x(scene, marks[k + 1][1]) : scene.width;
     scene.pen.fillStyle = scene.colour("--soft");
-    scene.pen.fillText(fitted(scene.pen, label, next - from - 6), from, y + 13);
+    scene.pen.fillText(fitted(scene.pen, label, next - from - 6, LEAST_OF_A_LABEL), from, y + 13);
     scene.pen.fillStyle = scene.colour(isChosen ? "--ink" : lane === "faults" ? "--fault" : "--mark");
     scene.pen.beginPath();
     scene.pen.roundRect(at - half, y + 4, 2 * half, 11, half);
