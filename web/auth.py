@@ -35,7 +35,7 @@ class Doorkeeper:
     def __init__(self, settings: Settings) -> None:
         self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.keys]
         self._operators = [hashlib.sha256(key.encode()).digest() for key in settings.operator_keys]
-        self._is_open = settings.host in LOOPBACK and not settings.keys
+        self._is_open = not settings.keys and {settings.host, *settings.hosts} <= {*LOOPBACK}
         own = LOOPBACK if settings.host in (*LOOPBACK, "0.0.0.0", "::") else (settings.host,)
         self._hosts = {name.lower() for name in (*own, *settings.hosts)}
         self._any_host = settings.host in ("0.0.0.0", "::") and not settings.hosts
@@ -53,7 +53,8 @@ class Doorkeeper:
     ) -> str | None:
         """The same of who may see sessions that are not theirs: it takes an operator's key.
 
-        Where there are no keys at all and only this machine can connect, nobody need have one.
+        Where there are no keys at all and only this machine can connect, nobody need have one. A server that
+        is called by another name has a proxy in front, and what comes through that comes from anywhere.
         """
         self.check_origin(headers)
         if not self._operators and self._is_open:

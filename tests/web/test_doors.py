@@ -10,6 +10,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from antiphon.web.app import PAGE_HEADERS
+from antiphon.web.auth import Denied, Doorkeeper
 from antiphon.web.settings import SettingsError, load
 from tests.serving import RunningServer, running
 
@@ -144,3 +145,22 @@ def test_keys_that_are_named_are_asked_for(tmp_path: Path) -> None:
     assert load(tmp_path / "config.toml", environment={}).keys == ("zero", "one", "two")
     with pytest.raises(SettingsError, match="blank"):
         load(environment={"ANTIPHON_KEYS": ","})
+
+
+@pytest.mark.parametrize("host", ["talk.example", "talk.example:443", "localhost:8765", "127.0.0.1"])
+def test_behind_a_proxy_nobody_is_on_this_machine(host: str) -> None:
+    """What a proxy passes on may have any name in it that somebody far away has chosen."""
+    doors = Doorkeeper(load(environment={"ANTIPHON_HOSTS": "talk.example"}))
+    with pytest.raises(Denied) as refused:
+        doors.admit_operator({"host": host})
+    assert (refused.value.status, refused.value.code) == (403, "no_operators")
+    assert doors.admit({"host": host}) is None
+    keyed = Doorkeeper(
+        load(environment={"ANTIPHON_HOSTS": "talk.example", "ANTIPHON_OPERATOR_KEYS": "watching"})
+    )
+    assert keyed.admit_operator({"host": host, "authorization": "Bearer watching"}) is not None
+
+
+def test_who_sits_at_the_machine_needs_no_key() -> None:
+    for environment in ({}, {"ANTIPHON_HOSTS": "localhost"}):
+        assert Doorkeeper(load(environment=environment)).admit_operator({"host": "localhost:8765"}) is None

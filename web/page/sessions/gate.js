@@ -28,19 +28,38 @@ export function child(parent, tag, text, className = "") {
   return made;
 }
 
+const BUILT = `
+  <p id="trouble" class="trouble" role="alert"></p>
+  <form id="key-form" class="key" autocomplete="off" hidden>
+    <label for="key">Operator key</label>
+    <input id="key" type="password" autocomplete="off" spellcheck="false" aria-describedby="key-note">
+    <button type="submit">Open</button>
+    <small id="key-note">Kept in this tab only.</small>
+  </form>`;
+
+/** Stands in the page's <main>, behind the first of what is there. */
 export class Gate {
-  #form = element("key-form", HTMLFormElement);
-  #key = element("key", HTMLInputElement);
-  #trouble = element("trouble", HTMLElement);
+  #form;
+  #key;
+  #trouble;
 
   /** @param {() => void} again what to do once there is a key */
   constructor(again) {
+    document.querySelector("main > :first-child")?.insertAdjacentHTML("afterend", BUILT);
+    this.#form = element("key-form", HTMLFormElement);
+    this.#key = element("key", HTMLInputElement);
+    this.#trouble = element("trouble", HTMLElement);
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       keepKey(this.#key.value.trim());
       this.clear();
       again();
     });
+  }
+
+  /** Whether a key is waited for. */
+  get isAsking() {
+    return !this.#form.hidden;
   }
 
   clear() {
