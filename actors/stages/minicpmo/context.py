@@ -75,7 +75,7 @@ class Context:
 
     def close(self, closed: Callable[[], None]) -> None:
         """From here on nothing is heard; `closed` is called when its place is free."""
-        self._closed, self._ready, self.since = True, False, None
+        self._closed, self._ready, self.since = True, False, time.monotonic()
         self._waiting.clear()
         self._leaving.add_done_callback(partial(self._leave, closed))
 
@@ -86,6 +86,7 @@ class Context:
 
     def _left(self, done: Future[None], closed: Callable[[], None]) -> None:
         self._raise(done.exception())
+        self.since = None
         closed()
 
     def _append(self, append: Append, ended: Callable[[Generated], None]) -> None:

@@ -29,6 +29,7 @@ from .options import read_settings
 from .parts import Parts, load_parts
 from .sessions import Sessions
 from .vocoder import TONE, load_vocoder
+from .voices import read_voices
 
 UNIT_MS = 1000
 PAST_UNITS = 64
@@ -46,11 +47,11 @@ class MiniCpmOEngine:
         """`parts`: others than the settings'."""
         self._chosen = read_settings(settings)
         self._vocoder = load_vocoder(self._chosen.vocoder)
+        known = read_voices(self._chosen.voices)  # what may be refused is, before anything is started
         self._parts = parts or load_parts(self._chosen, progress)
         thinker = self._parts.thinker.facts
         self._under_way: dict[tuple[SessionId, Operation], Fence] = {}
-        self._dead = ""
-        """Why the engine is of no more use."""
+        self._dead = ""  # or why the engine is of no more use
         self._rules = Rules(
             specials=self._parts.words.specials,
             budget=self._chosen.budget(),
@@ -58,7 +59,7 @@ class MiniCpmOEngine:
             most=thinker.context_tokens,
         )
         self._sessions = Sessions(
-            self._chosen, self._rules, self._parts, self._vocoder, self._say, self._died
+            self._chosen, known, self._rules, self._parts, self._vocoder, self._say, self._died
         )
         self.descriptor = Descriptor(
             contract=CONTRACT_VERSION,

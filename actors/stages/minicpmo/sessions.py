@@ -65,6 +65,7 @@ class Sessions:
     def __init__(
         self,
         chosen: MiniCpmOSettings,
+        known: dict[str, tuple[Second, ...]],
         rules: Rules,
         parts: Parts,
         vocoder: Vocoder,
@@ -73,8 +74,10 @@ class Sessions:
     ) -> None:
         self._rules, self._parts, self._vocoder, self._emit = rules, parts, vocoder, emit
         self._timeout_s, self._died = chosen.append_timeout_s, died
-        self._voices = voices.read_voices(chosen.voices)
+        self._voices = known
         self._held: dict[SessionId, _Held] = {}
+        self._promised: set[Future[None]] = set()
+        self._why = ""  # or why nothing is done any more
         self._openings = 0
         self.places = min(chosen.max_sessions, parts.thinker.facts.places, parts.talker.facts.places)
         self._ears = Worker("ears", self._broken)
@@ -100,14 +103,14 @@ class Sessions:
             raise EngineRefused("resource_exhausted", "all places are taken", retryable=True)
         stream = _Stream(self._parts.hearing())
         conversation = self._conversation(fence.session, options)
-        held = self._held[fence.session] = _Held(fence.session, Future(), stream, conversation)
+        held = self._held[fence.session] = _Held(fence.session, self._promise(), stream, conversation)
         self._ears.post(partial(self._prepare, held, options, spoken, held.opened))
         return held.opened
 
     def configure(self, fence: Fence, config: dict[str, Any]) -> Future[None]:
         options = read_config(config)
         spoken = voices.chosen(self._voices, options.voice)
-        held, done = self._held[fence.session], Future[None]()
+        held, done = self._held[fence.session], self._promise()
         self._ears.post(partial(self._prepare, held, options, spoken, done))
         return done
 
@@ -124,9 +127,18 @@ class Sessions:
         held = self._held.get(session)
         if held is None:
             return None
-        closed = Future[None]()
+        closed = self._promise()
         self._mind.post(partial(self._close, held, closed))
         return closed
+
+    def _promise(self) -> Future[None]:
+        """What is kept, or else fails with the engine."""
+        promised = Future[None]()
+        self._promised.add(promised)
+        promised.add_done_callback(self._promised.discard)
+        if self._why and not promised.done():
+            promised.set_exception(EngineDied(self._why))
+        return promised
 
     def _conversation(self, session: SessionId, options: ClientOptions) -> Conversation:
         self._openings += 1
@@ -246,16 +258,16 @@ class Sessions:
         for held in tuple(self._held.values()):
             for context in (held.conversation.context, held.conversation.mouth.context):
                 if context.since is not None and now - context.since > self._timeout_s:
-                    raise EngineDied(f"an append was not answered within {self._timeout_s:g} s")
+                    raise EngineDied(f"an append or a close was not answered within {self._timeout_s:g} s")
 
     # --- any thread ---------------------------------------------------------------------------------------
 
     def _broken(self, problem: Exception) -> None:
-        told = f"{type(problem).__name__}: {problem}"
-        for held in tuple(self._held.values()):
-            if not held.opened.done():
-                held.opened.set_exception(EngineDied(told))
-        self._died(told)
+        self._why = f"{type(problem).__name__}: {problem}"
+        self._died(self._why)
+        for promised in tuple(self._promised):
+            if not promised.done():
+                promised.set_exception(EngineDied(self._why))
 
 
 def _seeded(sampling: Sampling) -> Sampling:

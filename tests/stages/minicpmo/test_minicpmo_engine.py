@@ -15,6 +15,7 @@ from antiphon.actors.stages.contract import (
     ENGINE_DEAD,
     Body,
     Consumed,
+    EngineDied,
     Failed,
     Finished,
     Listen,
@@ -174,6 +175,28 @@ def test_a_model_that_hangs_is_found_out_and_its_process_ends(talks: Any):
         assert isinstance(failed, Failed)
         assert failed.code == ENGINE_DEAD
         assert "not answered" in failed.message
+    finally:
+        released.set()
+
+
+def test_a_model_that_hangs_while_a_session_ends_is_found_out(talks: Any):
+    """Else its place would be gone without a word."""
+    talk = talks(append_timeout_s=1.0)
+    talk.unit()
+    hangs, released = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        hangs.set()
+        released.wait()
+
+    talk.engine._parts.thinker._let_go = hang
+    try:
+        closed = talk.engine.close(talk.fence)
+        assert hangs.wait(PATIENCE_S)
+        with pytest.raises(EngineDied, match="not answered"):
+            closed.result(PATIENCE_S)
+        with pytest.raises(EngineDied):
+            talk.engine.open(talk.fence, GREEDY)
     finally:
         released.set()
 
