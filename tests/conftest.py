@@ -11,6 +11,7 @@ from tests.serving import RunningServer, running
 
 ON_TORCH = {
     "test_moshi_model.py": "moshi",
+    "test_draws.py": "minicpmo",
     "test_torch_thinker.py": "minicpmo",
     "test_minicpmo_model.py": "minicpmo",
     "test_minicpmo_nets.py": "minicpmo",

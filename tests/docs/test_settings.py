@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from antiphon.actors.stages.minicpmo.options import read_settings
+from antiphon.actors.stages.vllm_streaming.options import VllmSettings
 from antiphon.cli import joyvl
 from antiphon.web import settings
 from antiphon.web.duplex_session import DuplexSession
@@ -26,6 +28,7 @@ STAGES = {
     "chat": ("chat_backend/engine.py", "ChatSettings"),
     "echo": ("echo/engine.py", "EchoSettings"),
     "minicpmo": ("minicpmo/options.py", "MiniCpmOSettings"),
+    "minicpmo.vllm": ("vllm_streaming/options.py", "VllmSettings"),
     "moshi": ("moshi/settings.py", "MoshiSettings"),
     "vad": ("vad/engine.py", "VadSettings"),
     "scripted": ("scripted/engine.py", "ScriptedSettings"),
@@ -83,6 +86,22 @@ def test_what_the_page_about_sessions_shows_is_what_holds_without_it() -> None:
     assert msgspec.convert(tomllib.loads(shown)["duplex_session"], DuplexSession) == DuplexSession()
 
 
+def _default(said: ast.expr | None) -> str:
+    """A table of its own is usually empty."""
+    if isinstance(said, ast.Call):
+        return "{}"
+    return usually(None if said is None else ast.literal_eval(said))
+
+
+def test_what_the_page_about_vllm_shows_is_what_holds_without_it() -> None:
+    page = (ROOT / "docs" / "vllm.md").read_text("utf-8")
+    [shown] = re.findall(r"```toml\n(.*?)```", page, re.S)
+    chosen = read_settings({"model": "m", **tomllib.loads(shown)["stage"]["minicpmo"]})
+    assert (chosen.thinker, chosen.vllm) == ("vllm", VllmSettings())
+    named = set(re.findall(r"^(?:# )?(\w+) =", shown.split("vllm]")[1], re.M))
+    assert named == set(VllmSettings.__struct_fields__)
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_setting_of_a_stage_is_described(stage: str) -> None:
     """Read off the source: some engines cannot be imported without what they run on."""
@@ -90,7 +109,7 @@ def test_every_setting_of_a_stage_is_described(stage: str) -> None:
     module = ast.parse((ROOT / "actors" / "stages" / path).read_text("utf-8"))
     [made] = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == name]
     known = {
-        line.target.id: usually(None if line.value is None else ast.literal_eval(line.value))
+        line.target.id: _default(line.value)
         for line in made.body
         if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
     }

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from antiphon.actors.stages.contract import EngineRefused
 from antiphon.actors.stages.minicpmo.drawing import Drawing
-from antiphon.actors.stages.minicpmo.thinker import Append, SegmentEnded, ThinkerDied, Token
+from antiphon.actors.stages.minicpmo.thinker import Append, SegmentEnded, ThinkerDied
 from antiphon.actors.stages.vllm_streaming.accounts import Account
-from antiphon.actors.stages.vllm_streaming.engine import check_resolved
 from antiphon.actors.stages.vllm_streaming.session import Session
 
-PATIENCE_S = 30.0
-
-
-@pytest.fixture
-async def hours(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Lets an hour pass on the loop's clock, at once."""
-    loop = asyncio.get_running_loop()
-    of_the_machine, passed = loop.time, [0.0]
-    monkeypatch.setattr(loop, "time", lambda: of_the_machine() + sum(passed))
-    return lambda: passed.append(3600.0)
+TIMEOUT_S = 30.0
 
 
 class StubEngine:
-    """Says what a test puts into `outputs_queue`, and writes down in which order it is asked."""
+    """Says what a test puts into `says` (None: the request ends), and writes down in which order it is asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -37,6 +26,8 @@ class StubEngine:
         self.takes = asyncio.Event()
         """Whether an append is handed over at once."""
         self.takes.set()
+        self.settles = asyncio.Event()
+        self.settles.set()
 
     def submit(self, row: int, append: Append) -> Any:
         return append.number
@@ -48,6 +39,8 @@ class StubEngine:
                 said = await self.says.get()
                 if isinstance(said, Exception):
                     raise said
+                if said is None:
+                    return
                 yield SimpleNamespace(outputs=[SimpleNamespace(token_ids=said[0], finish_reason=said[1])])
         finally:
             self.asked.append("aborted")
@@ -59,6 +52,7 @@ class StubEngine:
             self.asked.append(f"took {number}")
 
     async def settled(self) -> None:
+        await self.settles.wait()
         self.asked.append("settled")
 
 
@@ -72,7 +66,7 @@ class Talk:
             engine=self.engine,
             request="s",
             states=None,
-            patience_s=PATIENCE_S,
+            timeout_s=TIMEOUT_S,
             ended=lambda account, context_len: setattr(account, "context_len", context_len),
             failed=self._failed,
         )
@@ -81,6 +75,9 @@ class Talk:
         self.failures.append(problem)
         self.failed.set()
         self.session.died(ThinkerDied(str(problem)))
+
+    def overdue(self, hours: float) -> TimeoutError | None:
+        return self.session.overdue(asyncio.get_running_loop().time() + 3600 * hours)
 
     def begin(self, number: int = 0, max_tokens: int = 4) -> None:
         append = Append(
@@ -133,36 +130,52 @@ async def test_a_session_that_never_had_an_append_closes_without_asking_the_engi
     assert talk.engine.asked == []
 
 
-async def test_an_engine_that_says_nothing_more_is_dead(hours):
-    """It hangs without an error in one of its traps."""
-    talk = Talk()
-    talk.begin()
-    talk.engine.says.put_nowait(([7], None))
-    await talk.until(1)
-    assert isinstance(talk.said[0], Token)
-    hours()
-    await talk.until(2)
-    assert isinstance(talk.said[1], ThinkerDied)
-    assert isinstance(talk.failures[0], TimeoutError)
-
-
-async def test_between_two_appends_nothing_is_expected(hours):
+async def test_an_append_has_its_time_and_between_two_nothing_is_expected():
+    """The engine hangs without an error in one of its traps; however often it said something before."""
     talk = Talk()
     for number in range(2):
+        assert talk.overdue(hours=1) is None
         talk.begin(number)
+        talk.engine.says.put_nowait(([7], None))
+        await talk.until(3 * number + 1)
+        assert talk.overdue(hours=0) is None
+        assert "append" in str(talk.overdue(hours=1))
         talk.engine.says.put_nowait(([2], "stop"))
-        await talk.until(2 * (number + 1))
-        hours()
-        for _ in range(5):
-            await asyncio.sleep(0)
-    assert talk.failures == []
+        await talk.until(3 * (number + 1))
     await talk.session.close()
+
+
+async def test_a_close_has_its_time_also_where_its_append_ends_meanwhile():
+    talk = Talk()
+    talk.engine.settles.clear()
+    talk.begin()
+    closing = asyncio.create_task(talk.session.close())
+    await asyncio.sleep(0)
+    talk.engine.says.put_nowait(([2], "stop"))
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert talk.overdue(hours=0) is None
+    assert "close" in str(talk.overdue(hours=1))
+    talk.engine.settles.set()
+    await closing
+
+
+async def test_who_waits_for_the_end_of_a_session_is_told_that_the_engine_died():
+    talk = Talk()
+    talk.engine.takes.clear()
+    talk.begin()
+    closing = asyncio.create_task(talk.session.close())
+    await asyncio.sleep(0)
+    talk.session.died(ThinkerDied("it hangs"))
+    async with asyncio.timeout(TIMEOUT_S):
+        await closing
+    assert [type(said) for said in talk.said] == [ThinkerDied]
 
 
 @pytest.mark.parametrize(
     "said",
-    [OSError("the engine core is dead"), ([7], "abort"), ([7], "error")],
-    ids=["raises", "aborts", "fails"],
+    [OSError("the engine core is dead"), ([7], "abort"), ([7], "error"), None],
+    ids=["raises", "aborts", "fails", "ends"],
 )
 async def test_a_request_that_ends_by_itself_is_the_engines_end(said):
     talk = Talk()
@@ -184,14 +197,3 @@ async def test_what_comes_of_no_append_is_the_engines_end():
     await talk.until(2)
     await talk.failed.wait()
     assert "no append" in str(talk.failures[0])
-
-
-@pytest.mark.parametrize(("overlapping", "caching"), [(True, False), (False, True)])
-def test_an_engine_that_would_lose_sessions_is_not_started(overlapping, caching):
-    resolved = SimpleNamespace(
-        scheduler_config=SimpleNamespace(async_scheduling=overlapping),
-        cache_config=SimpleNamespace(enable_prefix_caching=caching),
-    )
-    with pytest.raises(EngineRefused) as refusal:
-        check_resolved(resolved)
-    assert refusal.value.code == "runtime_contract_invalid"

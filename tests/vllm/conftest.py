@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from tests.vllm.asking import LONG_ENOUGH_S
 if TYPE_CHECKING:
     from tests.vllm.tiny import Tiny
 
-CONTEXT, PLACES = 512, 4
+CONTEXT, PLACES = 1024, 4
 BLOCKS = PLACES * CONTEXT // KV_BLOCK + 1
 """Exactly what four full sessions need: nothing may leak."""
 
@@ -44,9 +45,10 @@ def thinker(tiny: Tiny) -> Iterator[VllmThinker]:
         context_tokens=CONTEXT,
         kv_blocks=BLOCKS,
         eager=True,
-        patience_s=LONG_ENOUGH_S,
+        append_timeout_s=LONG_ENOUGH_S,
     )
     progress: list[str] = []
+    os.environ["VLLM_USE_V2_MODEL_RUNNER"] = "1"  # as an operator might, for another server
     started = VllmThinker(options, characters=[1] * tiny.vocabulary, progress=progress.append)
     assert progress[-1] == f"warming vLLM: {PLACES} of {PLACES} sessions"
     yield started

@@ -1,12 +1,11 @@
 """The thinker on the real vLLM, on the processor, with a tiny model: what it says, and each trap it must not
-fall into. One engine for all; the last two kill engines.
+fall into. One engine for all; the last one kills it.
 """
 
 from __future__ import annotations
 
+import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,10 +15,11 @@ import pytest
 from antiphon.actors.stages.minicpmo import drawing as reference
 from antiphon.actors.stages.minicpmo.drawing import Drawing
 from antiphon.actors.stages.minicpmo.thinker import Rejected, ThinkerDied, Token
+from antiphon.actors.stages.vllm_streaming.options import step_positions
 from antiphon.actors.stages.vllm_streaming.thinker import VllmThinker
 from tests.vllm.asking import LONG_ENOUGH_S, Said, Talk
 from tests.vllm.conftest import CONTEXT, PLACES
-from tests.vllm.owner import SAID
+from tests.vllm.processes import children
 from tests.vllm.tiny import CHUNK_EOS, EOS, LISTEN, PROMPT
 
 pytestmark = pytest.mark.vllm
@@ -142,6 +142,21 @@ def test_tokens_are_drawn_by_the_rules_and_not_by_vllm(thinker, talks, tiny):
         drawn += tokens
 
 
+def test_the_repetition_penalty_counts_what_was_decoded_and_not_the_prompt(thinker, talks, tiny):
+    """vLLM's own would count all that was ever appended."""
+    prompt = list(PROMPT)
+    while (likeliest := tiny.greedy(prompt, 1)[0]) not in prompt:
+        prompt.append(likeliest)
+    assert tiny.forward(prompt)[0][-1][likeliest] > 0
+    talk = opened(thinker, talks, "a")
+    rules = Drawing(repetition_penalty=1000.0)
+    [token], _ = talk.say(prompt, max_tokens=1, drawing=rules)
+    assert token == likeliest
+    decoded = Drawing(repetition_penalty=1000.0, recent=(likeliest,))
+    [token], _ = opened(thinker, talks, "b").say(prompt, max_tokens=1, drawing=decoded)
+    assert token != likeliest
+
+
 def test_a_segment_ends_at_its_own_stop_tokens_and_not_at_the_models(thinker, talks):
     talk = opened(thinker, talks, "a")
     tokens, ended = talk.say(PROMPT, max_tokens=3, stop=[LISTEN], drawing=Drawing(first=(EOS,)))
@@ -214,6 +229,38 @@ def test_every_place_can_be_filled_to_its_end_at_once(thinker, talks):
     assert [one.ended().context_len for one in said] == [CONTEXT - 2] * 4
 
 
+def test_a_context_given_anew_with_hundreds_of_embeddings_takes_several_steps_and_is_whole(
+    thinker, talks, tiny
+):
+    """What a window does that moves: more items and more positions than a step of vLLM's has room for, while
+    somebody speaks."""
+    ids = [7 * place % 250 for place in range(3 * 300)]
+    assert step_positions(PLACES) < len(ids) < CONTEXT - 20
+    pieces = []
+    for start in range(0, len(ids), 3):
+        pieces += [ids[start : start + 1], tiny.embeddings(ids[start + 1 : start + 3])]
+    speaking = opened(thinker, talks, "speaks").begin(PROMPT, max_tokens=60)
+    assert isinstance(speaking.next(), Token)
+    tokens, ended = opened(thinker, talks, "anew").say(*pieces, max_tokens=8)
+    assert tokens == tiny.greedy(ids, 8)
+    assert ended.context_len == len(ids) + 7
+    speaking.ended()
+    assert speaking.tokens == tiny.greedy(PROMPT, 60)
+
+
+def test_who_takes_its_words_late_loses_no_end_and_holds_up_nobody(thinker, talks, tiny):
+    """vLLM joins two segments that a slow reader leaves lying."""
+    slow, other = opened(thinker, talks, "slow"), opened(thinker, talks, "other")
+    late = slow.begin(PROMPT, max_tokens=30)
+    for _ in range(4):
+        assert other.say([9], max_tokens=8)[1].n_out == 8
+    assert late.ended().n_out == 30
+    assert late.tokens == tiny.greedy(PROMPT, 30)
+    again = slow.begin(late.tokens[-1:], max_tokens=3)
+    other.say([9], max_tokens=8)
+    assert again.ended().n_out == 3
+
+
 def test_one_append_at_a_time(thinker, talks):
     talk = opened(thinker, talks, "a")
     said = talk.begin([9], max_tokens=40)
@@ -264,10 +311,10 @@ def test_200_cancels_at_random_moments_leak_no_slot_and_no_kv(thinker, talks, ti
     test_every_place_can_be_filled_to_its_end_at_once(thinker, talks)
 
 
-def children(of: psutil.Process) -> list[psutil.Process]:
-    """vLLM's: the engine core, and what that has started."""
-    everybody = of.children(recursive=True)
-    return [child for child in everybody if "resource_tracker" not in " ".join(child.cmdline())]
+def test_model_runner_v1_is_the_one_that_runs_whatever_the_operators_environment_says(thinker):
+    """V2 does not load what draws our tokens. (That it was loaded is checked at the start.)"""
+    assert os.environ["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+    assert not thinker._engine.llm.vllm_config.use_v2_model_runner
 
 
 def test_vllm_listens_on_loopback_only(thinker):
@@ -294,19 +341,3 @@ def test_a_killed_engine_is_told_to_everybody(thinker):
         thinker.close("b").result(LONG_ENOUGH_S)
     assert thinker.health().died
     assert not psutil.wait_procs(others, LONG_ENOUGH_S)[1]
-
-
-def test_another_one_can_be_started_and_does_not_outlive_its_process(tiny):
-    owner = subprocess.Popen(
-        [sys.executable, "-m", "tests.vllm.owner", str(tiny.folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    said = next(line for line in owner.stdout if line.startswith(SAID))
-    assert [int(token) for token in said.removeprefix(SAID).split()] == tiny.greedy(PROMPT, 5)
-    started = children(psutil.Process(owner.pid))
-    assert started
-    owner.kill()
-    owner.wait(LONG_ENOUGH_S)
-    assert not psutil.wait_procs(started, LONG_ENOUGH_S)[1]

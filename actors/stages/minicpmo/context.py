@@ -78,7 +78,7 @@ class Context:
 
     def close(self, closed: Callable[[], None]) -> None:
         """From here on nothing is heard; `closed` is called when its place is free."""
-        self._closed, self._ready, self.since = True, False, None
+        self._closed, self._ready, self.since = True, False, time.monotonic()
         self._waiting.clear()
         self._leaving.add_done_callback(lambda left: self._run(partial(self._leave, closed)))
 
@@ -89,6 +89,7 @@ class Context:
 
     def _left(self, done: Future[None], closed: Callable[[], None]) -> None:
         self._raise(done.exception())
+        self.since = None
         closed()
 
     def _append(self, append: Append, ended: Callable[[Generated], None], spoke: Spoke | None) -> None:

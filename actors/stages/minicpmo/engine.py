@@ -26,7 +26,7 @@ from antiphon.actors.stages.contract import (
 from antiphon.events.ids import Fence, Operation, SessionId
 from antiphon.events.units import BYTES_PER_SAMPLE, ms_to_samples
 
-from . import layout
+from . import layout, voices
 from .mind import Rules, largest_unit
 from .options import read_settings
 from .parts import Parts, load_parts
@@ -52,6 +52,9 @@ class MiniCpmOEngine:
         """`parts`: others than the settings'."""
         self._chosen = read_settings(settings)
         self._vocoder = load_vocoder(self._chosen.vocoder)
+        recorded = voices.read_voices(
+            self._chosen.voices
+        )  # what may be refused is, before anything is started
         self._parts = parts or load_parts(self._chosen, progress)
         self._under_way: dict[tuple[SessionId, Operation], Fence] = {}
         self._dead = ""
@@ -64,8 +67,9 @@ class MiniCpmOEngine:
             most=length,
         )
         warm(self._parts, budget, progress)
+        known = voices.embedded(recorded, self._parts)
         self._sessions = Sessions(
-            self._chosen, self._rules, self._parts, self._vocoder, self._say, self._died
+            self._chosen, known, self._rules, self._parts, self._vocoder, self._say, self._died
         )
         self.descriptor = self._described()
         log.info("minicpmo.ready", thinker=self._parts.thinker.facts.name, places=self._sessions.places)

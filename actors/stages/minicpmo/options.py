@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from antiphon.actors.stages.contract import EngineRefused, PastUnit
+from antiphon.actors.stages.vllm_streaming.options import VllmSettings
 
 from .segments import Budget, Sampling
 from .window import Window
@@ -21,9 +22,10 @@ from .window import Window
 class MiniCpmOSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[stage.minicpmo]`. `model` is a folder with a checkpoint; `weights` `random` makes noise of its shape.
 
-    `thinker` says what runs the language model. `vocoder` is a folder with Token2Wav; "": there is none, and
-    the stand-in `tone_vocoder` sounds. `voices` is a folder of WAV files: a client's `voice` names one.
-    `append_timeout_s`: after which a segment that does not end means that the engine hangs.
+    `thinker` says what runs the language model; `vllm` counts where that is `vllm`. `vocoder` is a folder
+    with Token2Wav; "": there is none, and the stand-in `tone_vocoder` sounds. `voices` is a folder of WAV
+    files: a client's `voice` names one. `append_timeout_s`: after which a segment, or the end of a session,
+    that does not come means that the engine hangs.
     """
 
     model: str = ""
@@ -42,6 +44,7 @@ class MiniCpmOSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     unit_tokens: Annotated[int, Meta(ge=2, le=64)] = 20
     unit_characters: Annotated[int, Meta(ge=1, le=200)] = 28
     append_timeout_s: Annotated[float, Meta(gt=0)] = 20.0
+    vllm: VllmSettings = VllmSettings()
 
     def __post_init__(self) -> None:
         self.kept_window()

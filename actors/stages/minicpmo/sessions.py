@@ -70,6 +70,7 @@ class Sessions:
     def __init__(
         self,
         chosen: MiniCpmOSettings,
+        known: voices.Voices,
         rules: Rules,
         parts: Parts,
         vocoder: Vocoder,
@@ -78,7 +79,7 @@ class Sessions:
     ) -> None:
         self._rules, self._parts, self._vocoder, self._emit = rules, parts, vocoder, emit
         self._timeout_s, self._died = chosen.append_timeout_s, died
-        self._voices = voices.read_voices(chosen.voices, parts)
+        self._voices = known
         self._held: dict[SessionId, _Held] = {}
         self._promises = Promises()
         self._openings = 0
@@ -275,7 +276,7 @@ class Sessions:
         for held in tuple(self._held.values()):
             for context in (held.conversation.context, held.conversation.mouth.context):
                 if context.since is not None and now - context.since > self._timeout_s:
-                    raise EngineDied(f"an append was not answered within {self._timeout_s:g} s")
+                    raise EngineDied(f"an append or a close was not answered within {self._timeout_s:g} s")
 
     # --- any thread ---------------------------------------------------------------------------------------
 

@@ -236,15 +236,10 @@ class TorchThinker:
         tokens = self._draws.choose(
             self._steps.stacked(scores, slots),
             slots,
-            [not segment.tokens for _, segment in free],
+            [len(segment.tokens) for _, segment in free],
             [numbers(segment.append.drawing, len(segment.tokens)) for _, segment in free],
         )
-        found: dict[int, int] = {}
-        for number, token, (_, segment) in zip(slots, tokens, free, strict=True):
-            rules = segment.append.drawing
-            rewritten = dict(rules.rewrites).get(token, token)
-            found[number] = token if len(segment.tokens) < rules.rewrites_from else rewritten
-        return found
+        return dict(zip(slots, tokens, strict=True))
 
     def _take(self, slot: _Slot, segment: _Segment, token: int, at_ns: int) -> None:
         segment.tokens.append(token)

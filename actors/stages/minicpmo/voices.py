@@ -18,19 +18,24 @@ from .thinker import Embeddings
 
 MOST_S = 10
 
+Recorded = Mapping[str, tuple[NDArray[np.float32], ...]]
+"""Each voice's first seconds."""
 Voices = Mapping[str, Embeddings | None]
 """Each as the model hears it. None: there is no sound in its file."""
 
 
-def read_voices(folder: str, parts: Parts) -> Voices:
-    """Of each voice the first MOST_S, embedded. Raises EngineRefused."""
+def read_voices(folder: str) -> Recorded:
+    """Of each voice the first MOST_S. Raises EngineRefused."""
     if not folder:
         return {}
     try:
-        files = sorted(Path(folder).glob("*.wav"))
-        return {file.stem: _embedded(parts, _seconds(file)) for file in files}
+        return {file.stem: _seconds(file) for file in sorted(Path(folder).glob("*.wav"))}
     except (OSError, WavError) as error:
         raise EngineRefused("bad_settings", f"[stage.minicpmo] voices: {error}") from error
+
+
+def embedded(recorded: Recorded, parts: Parts) -> Voices:
+    return {name: _embedded(parts, seconds) for name, seconds in recorded.items()}
 
 
 def chosen(voices: Voices, voice: str) -> Embeddings | None:

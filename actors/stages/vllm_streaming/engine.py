@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import uuid
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,15 @@ from antiphon.actors.stages.minicpmo.thinker import Append, Facts
 from . import shared
 from .accounts import room_in
 from .inputs import engine_input, lay
-from .options import KV_BLOCK, SETTING, Options, engine_arguments, set_environment
+from .options import (
+    KV_BLOCK,
+    SETTING,
+    VISIBLE,
+    Options,
+    engine_arguments,
+    set_environment,
+    visible_device,
+)
 from .rows import Asked, encode
 from .versions import Dialect, dialect
 
@@ -91,13 +100,17 @@ async def start(options: Options, characters: Sequence[int], progress: Callable[
     spoken = dialect(_version(), measuring=options.measuring)
     hidden, vocabulary = _sizes(Path(options.model))
     layout, memory = shared.create(options.max_sessions, options.most_tokens, hidden, vocabulary)
+    llm: Any = None
     try:
         layout.characters(memory)[: len(characters)] = characters
         given = {SETTING: {"layout": msgspec.to_builtins(layout), "hidden": options.hidden}}
         progress("starting vLLM's engine core")
         llm = _llm(options, given)
+        check_resolved(llm.vllm_config, is_drawn=bool(layout.drawn_by(memory)[0]))
         facts = _facts(options, llm, spoken, hidden, vocabulary)
     except BaseException:
+        if llm is not None:
+            llm.shutdown()
         release(memory)
         raise
     states = layout.states(memory) if options.hidden else None
@@ -127,22 +140,38 @@ def _llm(options: Options, given: dict[str, Any]) -> Any:
     from vllm import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    arguments = engine_arguments(options, on_gpu=torch.cuda.is_available(), additional=given)
-    llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+    on_gpu = torch.cuda.is_available()
+    seen = visible_device(options.device, os.environ.get(VISIBLE), on_gpu=on_gpu)
+    arguments = engine_arguments(options, on_gpu=on_gpu, additional=given)
+    with _core_sees(seen):
+        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+
+
+@contextlib.contextmanager
+def _core_sees(device: str | None) -> Iterator[None]:
+    """The engine core that is started meanwhile has that GPU as its only one; the stage keeps its own."""
+    before = os.environ.get(VISIBLE)
+    if device is not None:
+        os.environ[VISIBLE] = device
     try:
-        check_resolved(llm.vllm_config)
-    except EngineRefused:
-        llm.shutdown()
-        raise
-    return llm
+        yield
+    finally:
+        if before is not None:
+            os.environ[VISIBLE] = before
+        else:
+            os.environ.pop(VISIBLE, None)
 
 
-def check_resolved(config: Any) -> None:
-    """What vLLM made of its arguments. Raises EngineRefused where a session would die of it."""
+def check_resolved(config: Any, *, is_drawn: bool) -> None:
+    """What vLLM made of its arguments; `is_drawn`: whether by our rules. Raises EngineRefused where a session
+    would die of it, or say what it should not."""
     if config.scheduler_config.async_scheduling:
         raise EngineRefused("runtime_contract_invalid", "vLLM has turned async scheduling on")
     if config.cache_config.enable_prefix_caching:
         raise EngineRefused("runtime_contract_invalid", "vLLM has turned prefix caching on")
+    if config.use_v2_model_runner or not is_drawn:
+        told = "vLLM does not draw by our rules: its engine core has not loaded them (model runner V2?)"
+        raise EngineRefused("runtime_contract_invalid", told)
 
 
 def _facts(options: Options, llm: Any, spoken: Dialect, hidden: int, vocabulary: int) -> Facts:
@@ -158,7 +187,6 @@ def _facts(options: Options, llm: Any, spoken: Dialect, hidden: int, vocabulary:
         gives_hidden=options.hidden,
     )
     if facts.places < 1:
-        llm.shutdown()
         told = f"{blocks} blocks of KV hold no session of {options.context_tokens} tokens"
         raise EngineRefused("resource_exhausted", told)
     return facts

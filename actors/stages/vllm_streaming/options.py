@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from antiphon.actors.stages.contract import EngineRefused
@@ -20,62 +19,80 @@ ENVIRONMENT = {
     "NCCL_SOCKET_IFNAME": "lo",
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_USE_FLASHINFER_SAMPLER": "0",
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+}
+"""What the operator has set stays."""
+FORCED = {
     # The only one that processors have, and the one whose logits processors Drawer is.
     "VLLM_USE_V2_MODEL_RUNNER": "0",
-    "VLLM_USE_FLASHINFER_SAMPLER": "0",
+    # A fork would have the stage's threads' locks, and its GPU.
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
 }
-CPU_POOL_GIB = "1"
+"""With anything else nothing works, whatever the operator has set."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class VllmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[stage.minicpmo.vllm]`: what vLLM alone has, the operator's to choose."""
+
+    dtype: Literal["float32", "bfloat16", "auto"] = "auto"
+    """auto: float32 on a processor, bfloat16 on a GPU."""
+    gpu_memory: Annotated[float, Meta(gt=0, le=1)] = 0.55
+    """The share of the GPU that vLLM takes: weights, and KV in all the rest."""
+    kv_blocks: Annotated[int, Meta(ge=2)] | None = None
+    """Of KV_BLOCK tokens. None: what is free."""
+    eager: bool = False
+    """No compiled graphs: quicker to start, slower to run. On a processor there are none anyway."""
+    measuring: bool = False
+    """Admit releases of vLLM that are good for measurements only (versions.py)."""
+
+
+class Options(VllmSettings, frozen=True, kw_only=True):
     """`model` is a folder: a MiniCPM-o checkpoint, or any Qwen3 one."""
 
     model: str
     random_weights: bool = False
     """Only config.json is read. Of such a model no word means anything."""
+    device: str = ""
+    """As torch names it. "": a GPU if there is one."""
     max_sessions: Annotated[int, Meta(ge=1)] = 4
     context_tokens: Annotated[int, Meta(ge=64)] = 8192
     most_tokens: Annotated[int, Meta(ge=1)] = 64
     """Of one append: what it may generate at the most."""
     hidden: bool = True
     """Whether hidden states are given. Without a talker nobody needs them."""
-    dtype: Literal["float32", "bfloat16", "auto"] = "auto"
-    """auto: float32 on a processor, bfloat16 on a GPU."""
-    gpu_memory: Annotated[float, Meta(gt=0, le=1)] = 0.55
-    """The share of the GPU that vLLM takes: weights, and KV in all the rest."""
-    kv_blocks: int | None = None
-    """Of KV_BLOCK tokens. None: what is free."""
-    eager: bool = False
-    """No compiled graphs: quicker to start, slower to run. On a processor there are none anyway."""
-    patience_s: Annotated[float, Meta(gt=0)] = 30.0
-    """An append that says nothing for so long will never: one way in which the engine breaks tells nobody."""
-    measuring: bool = False
-    """Admit releases of vLLM that are good for measurements only (versions.py)."""
+    append_timeout_s: Annotated[float, Meta(gt=0)] = 20.0
+    """An append, or the end of a session, that takes longer never ends: one way in which the engine breaks
+    tells nobody."""
 
 
 POSITIONS_OF_A_UNIT, MOST_GRAPHED = 16, 1024
+GIVEN_ANEW = 512
 KV_BLOCK = 32
 SETTING = "antiphon"
 """The name of what is ours in vLLM's `additional_config`."""
 
 
-def read(settings: dict[str, Any]) -> Options:
-    """Raises EngineRefused."""
-    try:
-        options = msgspec.convert(settings, Options)
-    except msgspec.ValidationError as error:
-        raise EngineRefused("bad_settings", f"[stage.minicpmo.vllm]: {error}") from error
-    if not (Path(options.model) / "config.json").is_file():
-        raise EngineRefused("weights_missing", f"there is no config.json in {options.model}")
-    return options
-
-
 def set_environment() -> None:
-    """Before vllm is imported. What the operator has set stays."""
+    """Before vllm is imported."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CPU_POOL_GIB)
+    os.environ.update(FORCED)
     os.environ[OWNER] = str(os.getpid())
+
+
+def visible_device(device: str, visible: str | None, *, on_gpu: bool) -> str | None:
+    """What the engine core must have as CUDA_VISIBLE_DEVICES, where the stage has `visible`: vLLM takes the
+    first GPU that it sees. None: the same. Raises EngineRefused for a device that vLLM cannot be given."""
+    kind, _, number = device.partition(":")
+    if not device or (kind == ("cuda" if on_gpu else "cpu") and not number):
+        return None
+    seen = None if visible is None else visible.split(",")
+    if kind != "cuda" or not on_gpu or not number.isdigit() or (seen and int(number) >= len(seen)):
+        where = f"a GPU ({VISIBLE}={visible})" if on_gpu else "a processor"
+        raise EngineRefused("bad_settings", f"device {device!r}: the vllm thinker runs on {where} here")
+    return seen[int(number)] if seen else number
 
 
 def graph_positions(sessions: int) -> int:
@@ -84,7 +101,13 @@ def graph_positions(sessions: int) -> int:
     return min(MOST_GRAPHED, POSITIONS_OF_A_UNIT * sessions)
 
 
-def engine_arguments(options: Options, *, on_gpu: bool, additional: dict[str, Any]) -> dict[str, Any]:
+def step_positions(sessions: int) -> int:
+    """The longest step of all: a unit of each session, and so much of a context that is given anew. vLLM
+    would take 2048 at once (AsyncLLM's choice), and whoever speaks waits for all of them."""
+    return POSITIONS_OF_A_UNIT * sessions + GIVEN_ANEW
+
+
+def engine_arguments(options: Options, *, on_gpu: bool, additional: Mapping[str, Any]) -> dict[str, Any]:
     """For AsyncEngineArgs."""
     dtype = {"auto": "bfloat16" if on_gpu else "float32"}.get(options.dtype, options.dtype)
     eager = options.eager or not on_gpu
@@ -97,6 +120,8 @@ def engine_arguments(options: Options, *, on_gpu: bool, additional: dict[str, An
         "enforce_eager": eager,
         "max_model_len": options.context_tokens,
         "max_num_seqs": options.max_sessions,
+        "max_num_batched_tokens": step_positions(options.max_sessions),
+        "enable_chunked_prefill": True,
         "block_size": KV_BLOCK,
         "num_gpu_blocks_override": options.kv_blocks,
         "gpu_memory_utilization": options.gpu_memory,
@@ -110,6 +135,6 @@ def engine_arguments(options: Options, *, on_gpu: bool, additional: dict[str, An
         "skip_mm_profiling": True,
         "distributed_executor_backend": "uni",
         "logits_processors": [f"{__package__}.processor:Drawer"],
-        "additional_config": additional,
+        "additional_config": dict(additional),
         "disable_log_stats": True,
     }

@@ -7,6 +7,7 @@ place sees the hidden states: logits and states have the same rows.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ class Drawer(LogitsProcessor):
         self._memory = shared.attach(self._layout)
         self._states = self._layout.states(self._memory) if given["hidden"] else None
         self._characters = self._layout.characters(self._memory).tolist()
+        self._layout.drawn_by(self._memory)[0] = os.getpid()
         self._rows: dict[int, Row] = {}
         self._planned: Any = None
 

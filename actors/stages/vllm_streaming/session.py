@@ -7,7 +7,6 @@ again at the head of that.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
@@ -36,12 +35,10 @@ class Requests(Protocol):
 
 
 class _UnderWay:
-    def __init__(self, append: Append, said: Said, began_with: int) -> None:
-        self.append, self.said = append, said
+    def __init__(self, append: Append, said: Said, since: float) -> None:
+        self.append, self.said, self.since = append, said, since
         self.drawn: list[int] = []
         self.heard_ns = 0
-        self.context_len = began_with
-        self.watchdog: asyncio.TimerHandle | None = None
 
 
 class Session:
@@ -54,14 +51,14 @@ class Session:
         engine: Requests,
         request: str,
         states: NDArray[np.float32] | None,
-        patience_s: float,
+        timeout_s: float,
         ended: Callable[[Account, int], None],
         failed: Failed,
     ) -> None:
         """`states`: what the engine core writes of this session, shape (tokens, hidden). `failed` is told
-        that the engine is of no more use."""
+        that the engine is of no more use. `timeout_s`: of an append, and of the end."""
         self._account, self._engine, self._request = account, engine, request
-        self._states, self._patience_s = states, patience_s
+        self._states, self._timeout_s = states, timeout_s
         self._ended, self._failed = ended, failed
         self._appends: asyncio.Queue[Append] = asyncio.Queue()
         self._handed_over = asyncio.Event()
@@ -69,13 +66,14 @@ class Session:
         self._handed_over.set()
         self._under_way: _UnderWay | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._releasing: asyncio.Task[None] | None = None
         self._engine_is_dead = False
+        self._closing_since: float | None = None
         self.step_ms = 0.0
         """The last time between two tokens of a segment."""
 
     def begin(self, append: Append, said: Said) -> None:
-        self._under_way = _UnderWay(append, said, self._account.context_len)
-        self._wait_for_a_token()
+        self._under_way = _UnderWay(append, said, asyncio.get_running_loop().time())
         self._handed_over.clear()
         self._appends.put_nowait(append)
         if self._reader is None:
@@ -95,6 +93,7 @@ class Session:
         try:
             async for output in outputs:
                 self._heard(output.outputs[0])
+            raise RuntimeError("vLLM has ended the request")
         except asyncio.CancelledError:
             raise
         except Exception as problem:  # noqa: BLE001  # it ends the engine for us
@@ -113,17 +112,15 @@ class Session:
         for token in output.token_ids:
             under_way.drawn.append(token)
             under_way.said(Token(token, now))
-        if output.finish_reason is None:
-            self._wait_for_a_token()
-        elif output.finish_reason in ("stop", "length"):
+        if output.finish_reason in ("stop", "length"):
             self._segment_ended(under_way)
-        else:
+        elif output.finish_reason is not None:
             raise RuntimeError(f"vLLM ended a segment with {output.finish_reason!r}")
 
     def _segment_ended(self, under_way: _UnderWay) -> None:
         """Its last token says why: where it ends by length, vLLM's stop_reason is the segment's before."""
         append, drawn = under_way.append, under_way.drawn
-        self._forget(under_way)
+        self._under_way = None
         context_len = self._account.context_len + append.positions + len(drawn) - 1
         self._ended(self._account, context_len)
         hidden = None if self._states is None else self._states[: len(drawn) - 1].copy()
@@ -138,20 +135,14 @@ class Session:
             )
         )
 
-    def _forget(self, under_way: _UnderWay) -> None:
-        if under_way.watchdog is not None:
-            under_way.watchdog.cancel()
-        self._under_way = None
-
-    def _wait_for_a_token(self) -> None:
-        under_way = self._under_way
-        if under_way is None:
-            return
-        if under_way.watchdog is not None:
-            under_way.watchdog.cancel()
-        told = TimeoutError(f"an append of {self._request} said nothing for {self._patience_s:g} s")
-        loop = asyncio.get_running_loop()
-        under_way.watchdog = loop.call_later(self._patience_s, self._failed, told)
+    def overdue(self, now: float) -> TimeoutError | None:
+        """What is wrong if the engine owes an answer for too long. `now`: of the loop's clock."""
+        since, what = self._closing_since, "close"
+        if since is None and self._under_way is not None:
+            since, what = self._under_way.since, "append"
+        if since is None or now - since <= self._timeout_s:
+            return None
+        return TimeoutError(f"{what} of {self._request}: not answered within {self._timeout_s:g} s")
 
     async def close(self) -> None:
         """Close the generator, await the release. Its account is closing: nothing follows what is on its way.
@@ -160,16 +151,25 @@ class Session:
         place for ever, so what is on its way is waited for first.
         """
         if self._reader is not None and not self._engine_is_dead:
-            await self._handed_over.wait()
-            self._reader.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._reader
-            await self._engine.settled()
+            if self._releasing is None:
+                self._closing_since = asyncio.get_running_loop().time()
+                self._releasing = asyncio.create_task(self._release(self._reader))
+            await asyncio.wait((self._releasing,))
+            if not self._releasing.cancelled():  # by the engine's death
+                self._releasing.result()
         if self._under_way is not None:
             self._aborted(self._under_way)
 
+    async def _release(self, reader: asyncio.Task[None]) -> None:
+        await self._handed_over.wait()
+        reader.cancel()
+        await asyncio.wait((reader,))
+        if not reader.cancelled():
+            reader.result()
+        await self._engine.settled()
+
     def _aborted(self, under_way: _UnderWay) -> None:
-        self._forget(under_way)
+        self._under_way = None
         append, drawn = under_way.append, under_way.drawn
         under_way.said(
             SegmentEnded(
@@ -182,12 +182,13 @@ class Session:
         )
 
     def died(self, problem: Any) -> None:
-        """Tell who waits for an append. No more of this session is heard."""
+        """Tell who waits for an append, or for the end. No more of this session is heard."""
         self._engine_is_dead = True
-        self._handed_over.set()
         if self._under_way is not None:
             under_way = self._under_way
-            self._forget(under_way)
+            self._under_way = None
             under_way.said(problem)
         if self._reader is not None and self._reader is not asyncio.current_task():
             self._reader.cancel()
+        if self._releasing is not None:
+            self._releasing.cancel()

@@ -2,7 +2,8 @@
 
 A session has a row of its own, and one append of it is under way at a time. The engine core writes the state
 after token i of a segment before token i + 1 is drawn, and the stage reads it when that token has come, so
-neither waits for the other. `characters` is written once, before the engine starts.
+neither waits for the other. `characters` is written once, before the engine starts; `drawn_by` once by
+whoever draws tokens there: vLLM says nothing of a logits processor that it did not load.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Layout(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        return self._states + self.vocabulary * 4
+        return self._states + self.vocabulary * 4 + 4
 
     def states(self, memory: SharedMemory) -> NDArray[np.float32]:
         """Shape (rows, tokens, hidden)."""
@@ -39,6 +40,10 @@ class Layout(Struct, frozen=True):
     def characters(self, memory: SharedMemory) -> NDArray[np.uint32]:
         """Shape (vocabulary,): how many characters a token has."""
         return np.ndarray((self.vocabulary,), np.uint32, buffer=memory.buf, offset=self._states)
+
+    def drawn_by(self, memory: SharedMemory) -> NDArray[np.uint32]:
+        """Shape (1,): the process that draws tokens; 0: none does."""
+        return np.ndarray((1,), np.uint32, buffer=memory.buf, offset=self._states + self.vocabulary * 4)
 
 
 def create(rows: int, tokens: int, hidden: int, vocabulary: int) -> tuple[Layout, SharedMemory]:

@@ -5,6 +5,7 @@ Called from any thread; a lock guards the accounts, and the rest happens on the 
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -24,6 +25,9 @@ from .loop import Loop
 from .options import Options
 from .session import Session
 from .warm import warm
+
+LOOKS_EVERY_S = 0.5
+CORE_ENDED = "the engine core has ended"
 
 
 class VllmThinker:
@@ -47,10 +51,12 @@ class VllmThinker:
         self.facts = self._engine.facts
         self._accounts = Accounts(self.facts, self._engine.dialect, options.most_tokens)
         try:
-            warm(self, progress)  # what is slow at its first use is slow before anybody waits for it
+            # What is slow at its first use is slow before anybody waits for it.
+            warm(self, options.most_tokens, progress)
         except BaseException:
             self.stop()
             raise
+        self._loop.call(self._watch)
 
     def open(self, key: Key) -> Future[None]:
         done: Future[None] = Future()
@@ -69,7 +75,7 @@ class VllmThinker:
             engine=self._engine,
             request=request,
             states=None if states is None else states[account.row],
-            patience_s=self._options.patience_s,
+            timeout_s=self._options.append_timeout_s,
             ended=self._ended,
             failed=self._fail,
         )
@@ -111,7 +117,8 @@ class VllmThinker:
         if self._died:
             raise ThinkerDied(self._died)
         with self._lock:
-            if self._sessions.pop(key, None) is not None:
+            if self._sessions.get(key) is session:
+                del self._sessions[key]
                 self._accounts.closed(key)
 
     def _fail(self, problem: BaseException) -> None:
@@ -123,11 +130,25 @@ class VllmThinker:
         for session in tuple(self._sessions.values()):
             session.died(ThinkerDied(self._died))
 
+    def _watch(self) -> None:
+        """On the loop's thread, from time to time: an engine may hang without an error."""
+        loop = asyncio.get_running_loop()
+        if self._engine.llm.errored:
+            self._fail(ThinkerDied(CORE_ENDED))
+        for session in tuple(self._sessions.values()):
+            problem = session.overdue(loop.time())
+            if problem is not None:
+                self._fail(problem)
+        if not self._died:
+            loop.call_later(LOOKS_EVERY_S, self._watch)
+
     def _check_alive(self) -> None:
-        if not self._died and self._engine.llm.errored:
-            self._died = "the engine core has ended"
         if self._died:
             raise ThinkerDied(self._died)
+        if self._engine.llm.errored:
+            problem = ThinkerDied(CORE_ENDED)
+            self._loop.call(self._fail, problem)  # who waits is told, not only who asks
+            raise problem
 
     def health(self) -> Health:
         with self._lock:

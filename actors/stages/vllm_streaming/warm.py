@@ -5,7 +5,7 @@ Kernels are compiled, loaded and chosen at their first use; met in live traffic 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 
 import numpy as np
@@ -24,45 +24,58 @@ from antiphon.actors.stages.minicpmo.thinker import (
 BATCHES = (1, 4, 16)
 ENOUGH_S = 600.0
 _STOP, _OTHER = 2, 3
+_SPEAKING = Drawing(
+    temperature=0.7,
+    top_p=0.8,
+    top_k=20,
+    repetition_penalty=1.05,
+    recent=(_OTHER,),
+    banned=(0,),
+    boundary=(1,),
+    banned_later=(1,),
+    rewrites=((0, _OTHER),),
+    last=_STOP,
+    most_characters=1000,
+)
+_GREEDY = Drawing(last=_STOP)
+_LISTENING = Drawing(first=(_STOP,))
+ROUNDS = (
+    (_SPEAKING, _SPEAKING),
+    (_GREEDY, _GREEDY),
+    (_LISTENING, _LISTENING),
+    (_SPEAKING, _LISTENING),
+    (_LISTENING, _SPEAKING),
+)
+"""How the sessions of a batch draw in each round: every other one by the second."""
+MOST_TOKENS = 8
 
 
-def warm(thinker: Thinker, progress: Callable[[str], None]) -> None:
-    """Raises ThinkerDied, or TimeoutError where an append never ends."""
+def warm(thinker: Thinker, most_tokens: int, progress: Callable[[str], None]) -> None:
+    """`most_tokens`: of an append. Raises ThinkerDied, or TimeoutError where an append never ends."""
     most = thinker.facts.places
     for sessions in (*(batch for batch in BATCHES if batch < most), most):
         progress(f"warming vLLM: {sessions} of {most} sessions")
         keys = [f"warm-{number}" for number in range(sessions)]
         for key in keys:
             thinker.open(key).result()
-        for append in _shapes(thinker.facts):
-            for ended in [_run(thinker, key, append) for key in keys]:
+        for number, drawings in enumerate(ROUNDS):
+            begun = [
+                _run(thinker, key, _append(thinker.facts, number, drawings[place % 2], most_tokens))
+                for place, key in enumerate(keys)
+            ]
+            for ended in begun:
                 ended.result(ENOUGH_S)
         for key in keys:
             thinker.close(key).result(ENOUGH_S)
 
 
-def _shapes(facts: Facts) -> Iterator[Append]:
-    """A segment that speaks by all rules, one that is greedy, and one that is made to listen."""
-    heard = np.zeros((4, facts.hidden), np.float32)
-    speaking = Drawing(
-        temperature=0.7,
-        top_p=0.8,
-        top_k=20,
-        repetition_penalty=1.05,
-        recent=(_OTHER,),
-        banned=(0,),
-        boundary=(1,),
-        banned_later=(1,),
-        rewrites=((0, _OTHER),),
-        last=_STOP,
-        most_characters=1000,
-    )
-    listening = Drawing(first=(_STOP,))
-    for number, (drawing, tokens) in enumerate(((speaking, 8), (Drawing(last=_STOP), 4), (listening, 1))):
-        pieces: tuple[Piece, ...] = ((_STOP, _OTHER), heard, (_OTHER,))
-        yield Append(
-            number=number, pieces=pieces, max_tokens=tokens, stop=frozenset((_STOP,)), drawing=drawing
-        )
+def _append(facts: Facts, number: int, drawing: Drawing, most_tokens: int) -> Append:
+    """With sound in it, but for the first."""
+    pieces: tuple[Piece, ...] = ((_STOP, _OTHER), (_OTHER,))
+    if number:
+        pieces = (pieces[0], np.zeros((4, facts.hidden), np.float32), pieces[1])
+    tokens = 1 if drawing is _LISTENING else min(MOST_TOKENS, most_tokens)
+    return Append(number=number, pieces=pieces, max_tokens=tokens, stop=frozenset((_STOP,)), drawing=drawing)
 
 
 def _run(thinker: Thinker, key: str, append: Append) -> Future[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,23 @@ def test_who_waits_for_a_place_to_be_free_is_told_when_the_stage_dies(talks: Mak
     assert closed is not None
     with pytest.raises(EngineDied, match="the device is lost"):
         closed.result(PATIENCE_S)
+
+
+def never(*_: object) -> Future[None]:
+    return Future()
+
+
+def test_a_model_that_hangs_while_a_session_ends_is_found_out(talks: Make):
+    """Else its place would be gone without a word."""
+    talk = talks(append_timeout_s=1.0)
+    talk.unit()
+    talk.stage.thinker.close = never  # type: ignore[assignment,method-assign]
+    closed = talk.engine.close(talk.fence)
+    assert closed is not None
+    with pytest.raises(EngineDied, match="not answered"):
+        closed.result(PATIENCE_S)
+    with pytest.raises(EngineDied):
+        talk.engine.open(talk.fence, GREEDY)
 
 
 # --- how long it remembers ----------------------------------------------------------------------------------

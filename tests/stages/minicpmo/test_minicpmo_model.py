@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from antiphon.cli.main import main
 from antiphon.events.ids import SessionId
-from antiphon.events.segments.log import SegmentLog
-from antiphon.events.vocabulary import AudioSpoken, StageMeasured, StageOpened, TextSpoken, UnitCompleted
-from antiphon.media.pcm import to_pcm
+from antiphon.events.vocabulary import AudioSpoken, StageMeasured, StageOpened, TextSpoken
 from antiphon.replay.verify import verify
 from tests.serving import RunningServer, running
-from tests.web.wire import Wire, wire
+from tests.stages.minicpmo.calling import SECOND, closed, heard, log_of, of, talking
+from tests.web.wire import wire
 
 pytestmark = pytest.mark.minicpmo
 for needed in ("torch", "tokenizers", "safetensors"):
     pytest.importorskip(needed)
-
-WAIT_S = 30.0
-SECOND = to_pcm(np.random.default_rng(2).normal(0, 0.1, 24_000).astype(np.float32))
 
 
 @pytest.fixture(scope="module")
@@ -46,45 +38,6 @@ def server(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run
     data = tmp_path_factory.mktemp("serving") / "data"
     with running(data, "--model", str(tiny), stage="minicpmo") as started:
         yield started
-
-
-async def talking(client: Wire) -> str:
-    """A session whose model decides by itself with every unit. Returns its id."""
-    session: dict[str, Any] = {
-        "audio": {"input": {"format": {"type": "audio/pcm", "rate": 24_000}}},
-        "extra_body": {"auto_response": True, "seed": 5},
-    }
-    await client.send({"type": "session.update", "session": session})
-    created = await client.next("session.created")
-    return str(created["session"]["id"])
-
-
-async def heard(server: RunningServer, client: Wire, session: str, seconds: int) -> None:
-    """Give the model so many seconds, each when one more was answered."""
-    for _ in range(seconds):
-        units = len(of(server, session, UnitCompleted))
-        await client.append(SECOND)
-        more = partial(answered_more, server, session, units)
-        await asyncio.to_thread(server.wait_until, more, WAIT_S)
-
-
-def answered_more(server: RunningServer, session: str, units: int) -> bool:
-    return len(of(server, session, UnitCompleted)) > units
-
-
-async def closed(client: Wire) -> None:
-    """Reads to the end, so that nobody waits for this client."""
-    async for text in client.socket:
-        if json.loads(text)["type"] == "session.closed":
-            return
-
-
-def log_of(server: RunningServer) -> SegmentLog:
-    return SegmentLog(server.data, deliver=lambda answer: answer())
-
-
-def of(server: RunningServer, session: str, kind: type[Any]) -> list[Any]:
-    return [one.event for one in log_of(server).read(SessionId(session)) if isinstance(one.event, kind)]
 
 
 async def test_it_talks_to_a_realtime_client_in_units_of_a_second(server: RunningServer) -> None:

@@ -20,7 +20,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from antiphon.actors.stages.minicpmo.nets.decoder import Decoder, names  # noqa: E402  # after importorskip
-from antiphon.actors.stages.minicpmo.nets.draws import Draws  # noqa: E402
 from antiphon.actors.stages.minicpmo.nets.steps import Steps  # noqa: E402
 from antiphon.actors.stages.minicpmo.nets.weights import random as random_weights  # noqa: E402
 from antiphon.actors.stages.minicpmo.torch_thinker import TorchThinker  # noqa: E402
@@ -228,25 +227,6 @@ def test_tokens_are_drawn_by_the_rules(thinker: TorchThinker, reference: Any):
                 scores = reference(torch.tensor([[*unit(place), *tokens[:count]]])).logits[0, -1].numpy()
                 expected = choose(scores, ruled, tokens[:count], numbers(ruled, count))
                 assert token == (expected if must is None else must)
-
-
-def test_many_rows_are_drawn_as_each_alone():
-    draws = Draws(3, 40, CPU)
-    dice = np.random.default_rng(4)
-    rules = [
-        replace(SAMPLED, banned=(1,), boundary=(5,), banned_later=(5, 6), rewrites=(), recent=(8, 9, 8)),
-        Drawing(),
-        Drawing(first=(3, 4), temperature=1.0),
-    ]
-    for slot, ruled in enumerate(rules):
-        draws.begin(slot, ruled)
-    for place in range(300):
-        scores = dice.normal(0, 3, (3, 40)).astype(np.float32)
-        number = [tuple(dice.random(2).tolist()) for _ in rules]
-        chosen = draws.choose(torch.from_numpy(scores), range(3), [True, False, place % 2 == 0], number)
-        for slot, ruled in enumerate(rules):
-            drawn = [] if slot != 1 and (slot == 0 or place % 2 == 0) else [7]
-            assert chosen[slot] == choose(scores[slot], ruled, drawn, number[slot]), (slot, place)
 
 
 def test_what_is_not_in_order_is_refused_and_changes_nothing(thinker: TorchThinker):

@@ -38,7 +38,7 @@ class Draws:
                 for slot in slots:
                     self.begin(slot, ruled)
                 scores = torch.zeros(count, self._vocabulary, device=self._device)
-                self.choose(scores, slots, [True] * count, [(0.5, 0.5)] * count)
+                self.choose(scores, slots, [0] * count, [(0.5, 0.5)] * count)
                 self.drawn(slots, [0] * count)
         for slot in slots:
             self.begin(slot, Drawing())
@@ -90,18 +90,18 @@ class Draws:
         self,
         scores: Tensor,
         slots: Sequence[int],
-        firsts: Sequence[bool],
+        drawn: Sequence[int],
         numbers: Sequence[tuple[float, float]],
     ) -> list[int]:
         """A token for each of `slots`, of `scores` [slots, vocabulary] float32 (not modified).
 
-        `firsts`: whether it is the first of its segment; `numbers`: of drawing.numbers.
+        `drawn`: how many tokens its segment has; `numbers`: of drawing.numbers.
         """
         rules = [self._rules[slot] for slot in slots]
         rows = torch.tensor(list(slots), device=self._device)
         scores = scores.masked_fill(self._never[rows], NEVER)
-        if any(first and rule.first for first, rule in zip(firsts, rules, strict=True)):
-            bound = [first and bool(rule.first) for first, rule in zip(firsts, rules, strict=True)]
+        bound = [not count and bool(rule.first) for count, rule in zip(drawn, rules, strict=True)]
+        if any(bound):
             bounded = torch.tensor(bound, device=self._device)[:, None]
             scores = scores.masked_fill(bounded & ~self._first[rows], NEVER)
         heat = torch.tensor([rule.temperature for rule in rules], device=self._device)[:, None]
@@ -110,7 +110,10 @@ class Draws:
         scores = self._penalised(scores, rows, rules)
         proper = self._proper(scores, heat, rules, numbers)
         ended, taken = boundary.tolist(), proper.tolist()
-        return [end if end >= 0 else one for end, one in zip(ended, taken, strict=True)]
+        return [
+            end if end >= 0 else _rewritten(rule, one, count)
+            for end, one, rule, count in zip(ended, taken, rules, drawn, strict=True)
+        ]
 
     def _penalised(self, scores: Tensor, rows: Tensor, rules: list[Drawing]) -> Tensor:
         by = torch.tensor([rule.repetition_penalty for rule in rules], device=self._device)[:, None]
@@ -157,3 +160,7 @@ class Draws:
         place = (passed <= number * passed[:, -1:]).sum(dim=-1)
         place = torch.minimum(place, inside.sum(dim=-1) - 1)
         return tokens.gather(1, place[:, None])[:, 0]
+
+
+def _rewritten(rule: Drawing, token: int, drawn: int) -> int:
+    return token if drawn < rule.rewrites_from else dict(rule.rewrites).get(token, token)

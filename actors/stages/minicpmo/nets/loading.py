@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from msgspec import structs
 from torch import Tensor
 
 from antiphon.actors.stages.contract import EngineRefused
@@ -58,15 +59,23 @@ def load(chosen: MiniCpmOSettings, folder: Path, shape: Shape, words: Words, pro
     )
     speech = shape.tts_config
     spoken = source.part("tts.", talker.names(speech), missing_is_noise=True)
+    conditions = talker.Conditions(speech, spoken)
+    is_random = not source.has("tts.")
+    speaking = _talker(chosen, shape, spoken, progress)
+    try:  # last: it may be a process of its own, which nothing that fails may leave behind
+        thinking = _thinker(chosen, source, shape, words, progress)
+    except BaseException:
+        speaking.stop()
+        raise
     return Parts(
         shape=shape,
         words=words,
-        thinker=_thinker(chosen, source, shape, words, progress),
+        thinker=thinking,
         ears=hearing,
         hearing=audio.Hearing,
-        conditions=talker.Conditions(speech, spoken),
-        talker=_talker(chosen, shape, spoken, progress),
-        talker_is_random=not source.has("tts."),
+        conditions=conditions,
+        talker=speaking,
+        talker_is_random=is_random,
     )
 
 
@@ -74,7 +83,7 @@ def _thinker(
     chosen: MiniCpmOSettings, source: Source, shape: Shape, words: Words, progress: Progress
 ) -> Thinker:
     if chosen.thinker == "vllm":
-        return _on_vllm(chosen, words, progress)
+        return _on_vllm(chosen, shape, words, progress)
     facts = thinker_facts(chosen, shape, f"torch {source.device.type}")
     size = (shape.vocab_size, shape.hidden_size)
     wanted = {f"model.{name}": one for name, one in decoder.names(shape, qk_norm=True).items()}
@@ -86,18 +95,21 @@ def _thinker(
     return TorchThinker(Steps(made, found[table], found[head]), facts, words.characters, progress)
 
 
-def _on_vllm(chosen: MiniCpmOSettings, words: Words, progress: Progress) -> Thinker:
-    """Its own releases of torch and of others are needed: docs/minicpmo.md."""
+def _on_vllm(chosen: MiniCpmOSettings, shape: Shape, words: Words, progress: Progress) -> Thinker:
+    """Its own releases of torch and of others are needed: docs/vllm.md."""
     from antiphon.actors.stages.vllm_streaming.options import Options
     from antiphon.actors.stages.vllm_streaming.thinker import VllmThinker
 
+    facts = thinker_facts(chosen, shape, "vllm")
     options = Options(
         model=chosen.model,
         random_weights=chosen.weights == "random",
-        max_sessions=chosen.max_sessions,
-        context_tokens=chosen.context_tokens,
+        device=chosen.device,
+        max_sessions=facts.max_sessions,
+        context_tokens=facts.context_tokens,
         most_tokens=chosen.unit_tokens,
-        patience_s=chosen.append_timeout_s,
+        append_timeout_s=chosen.append_timeout_s,
+        **structs.asdict(chosen.vllm),
     )
     return VllmThinker(options, characters=words.characters, progress=progress)
 
