@@ -52,18 +52,17 @@ class MiniCpmOEngine:
         """`parts`: others than the settings'."""
         self._chosen = read_settings(settings)
         self._vocoder = load_vocoder(self._chosen.vocoder)
-        recorded = voices.read_voices(
-            self._chosen.voices
-        )  # what may be refused is, before anything is started
+        recorded = voices.read_voices(self._chosen.voices)
         self._parts = parts or load_parts(self._chosen, progress)
         self._under_way: dict[tuple[SessionId, Operation], Fence] = {}
         self._dead = ""
         """Why the engine is of no more use."""
         budget, length = self._chosen.budget(), self._parts.thinker.facts.context_tokens
+        largest = largest_unit(budget, sees=self._parts.eyes is not None)
         self._rules = Rules(
             specials=self._parts.words.specials,
             budget=budget,
-            window=bounded(self._chosen.kept_window(), length, largest_unit(budget)),
+            window=bounded(self._chosen.kept_window(), length, largest),
             most=length,
         )
         warm(self._parts, budget, progress)
@@ -90,6 +89,7 @@ class MiniCpmOEngine:
             unit_ms=UNIT_MS,
             max_sessions=places,
             reads=False,
+            sees=self._parts.eyes is not None,
             keeps_state=True,
             confirms_config=True,
             past_units=past_units(rules.window.most(rules.most), places),

@@ -21,6 +21,8 @@ from .thinker import Embeddings, Piece
 AUDIO_POSITIONS = 10
 """For a unit of 1 s: one for every 100 ms (mel hop 10 ms, convolution 2, pooling 5)."""
 IMAGE_POSITIONS = 64
+IMAGE_BLOCK = IMAGE_POSITIONS + 2
+"""With <image> and </image>."""
 UNIT_POSITIONS = AUDIO_POSITIONS + 3
 """What a unit adds in which the model listens: <unit>, the sound, <|listen|> and </unit>."""
 

@@ -75,9 +75,9 @@ class ContextFull(Exception):
     """A unit does not fit into the model's context, and the window does not let older ones go."""
 
 
-def largest_unit(budget: Budget) -> int:
-    """Positions that a unit of sound needs in the context at most, and one that stays free."""
-    return layout.UNIT_POSITIONS + budget.tokens + 1
+def largest_unit(budget: Budget, *, sees: bool) -> int:
+    """Positions that a unit of sound needs in the context at most, with an image, and one that stays free."""
+    return layout.UNIT_POSITIONS + sees * layout.IMAGE_BLOCK + budget.tokens + 1
 
 
 def plan(

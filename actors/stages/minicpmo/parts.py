@@ -31,18 +31,27 @@ class Ears(Protocol):
     def hear(self, hearing: Any, second: NDArray[np.float32]) -> Embeddings: ...
 
 
+class Eyes(Protocol):
+    """Used by one thread."""
+
+    def see(self, file: bytes) -> Embeddings:
+        """Raises BadImage."""
+
+
 class Conditions(Protocol):
     def of(self, words: handing.Words, *, last: bool) -> Embeddings: ...
 
 
 class Parts(Struct, frozen=True):
-    """`hearing` makes what `ears` keep of one stream. `talker` is a thinker over the codec's tokens."""
+    """`hearing` makes what `ears` keep of one stream; a checkpoint without vision has no `eyes`. `talker` is
+    a thinker over the codec's tokens."""
 
     shape: Shape
     words: Words
     thinker: Thinker
     ears: Ears
     hearing: Callable[[], Any]
+    eyes: Eyes | None
     conditions: Conditions
     talker: Thinker
     talker_is_random: bool

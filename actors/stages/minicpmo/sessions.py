@@ -1,7 +1,8 @@
 """All sessions of the stage, and its three threads.
 
-ears     sound to embeddings: a stream's encoder remembers, so in order. What was heard before a stage was
-         lost is heard again behind everybody's live units, and the session's own live ones wait for that
+ears     sound and images to embeddings: a stream's encoder remembers, so in order. What was heard before a
+         stage was lost is heard again behind everybody's live units, and the session's own live ones wait for
+         that
 mind     what a session does next; everything that is known of one is touched here
 voice    what the talker is given, and the vocoder
 
@@ -12,7 +13,7 @@ stage: `died` is told, and whoever waits is told by that.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from hashlib import blake2b
@@ -24,6 +25,7 @@ from msgspec.structs import replace
 
 from antiphon.actors.stages.contract import Emit, EngineDied, EngineRefused, Listen, PastUnit
 from antiphon.events.ids import Fence, SessionId
+from antiphon.media.images import BadImage
 
 from . import layout, segments, voices
 from .context import Context
@@ -183,12 +185,22 @@ class Sessions:
         if held.stream.waiting is not None:
             held.stream.waiting.append(partial(self._hear, held, command, asked_ns))
             return
-        heard = Heard(command, self._embedded(held, command.pcm), asked_ns)
+        heard = Heard(command, self._embedded(held, command.pcm, self._seen(held, command)), asked_ns)
         self._mind.post(partial(self._heard, held, heard))
 
-    def _embedded(self, held: _Held, pcm: bytes) -> tuple[Piece, ...]:
+    def _embedded(self, held: _Held, pcm: bytes, images: Sequence[Embeddings] = ()) -> tuple[Piece, ...]:
         audio = self._parts.ears.hear(held.stream.hearing, held.stream.seconds.feed(pcm))
-        return layout.unit(self._parts.words.specials, audio)
+        return layout.unit(self._parts.words.specials, audio, images)
+
+    def _seen(self, held: _Held, command: Listen) -> list[Embeddings]:
+        """The images that came with a unit; one that cannot be decoded is no reason not to hear."""
+        eyes, seen = self._parts.eyes, list[Embeddings]()
+        for file in command.images if eyes is not None else ():
+            try:
+                seen.append(eyes.see(file))
+            except BadImage as bad:
+                log.warning("minicpmo.image_left_out", session=held.fence.session, why=str(bad))
+        return seen
 
     def _hear_again(self, held: _Held, past: PastUnit) -> None:
         if held.gone:
@@ -282,8 +294,8 @@ class Sessions:
 
     def _broken(self, problem: Exception) -> None:
         told = f"{type(problem).__name__}: {problem}"
+        self._died(told)  # first: whoever hears that a promise is broken finds the engine dead
         self._promises.break_all(told)
-        self._died(told)
 
 
 def _seeded(sampling: Sampling, fence: Fence) -> Sampling:

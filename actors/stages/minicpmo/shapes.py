@@ -54,6 +54,17 @@ class Audio(Struct, frozen=True, kw_only=True):
         """How many the encoder has positions for."""
         return self.max_source_positions // ENCODED
 
+
+class Vision(Struct, frozen=True, kw_only=True):
+    """A SigLIP encoder, the last layer of which is not used."""
+
+    hidden_size: int = 1152
+    num_hidden_layers: int = 27
+    num_attention_heads: int = 16
+    intermediate_size: int = 4304
+    image_size: int = 980
+    patch_size: int = 14
+
     @property
     def grid(self) -> int:
         """Patches along a side of the images that it was trained on."""
@@ -91,18 +102,21 @@ class Talker(Struct, frozen=True, kw_only=True):
 
 
 class Shape(Decoder, frozen=True, kw_only=True):
-    """The whole model, as far as it is run: what it sees with is not."""
+    """The whole model. `vision_config` None: it sees nothing; else a resampler of `query_num` queries makes
+    positions of what it sees."""
 
     model_type: str = MODEL_TYPE
     version: str = "4.5"
     audio_pool_step: int = 5
+    query_num: int = 64
     audio_config: Audio = Audio()
+    vision_config: Vision | None = None
     tts_config: Talker = Talker()
 
 
 def named(size: str) -> Shape:
     """Raises KeyError for a name that is none."""
-    return {"qwen3-8b": Shape(), "tiny": _tiny()}[size]
+    return {"qwen3-8b": Shape(vision_config=Vision()), "tiny": _tiny()}[size]
 
 
 SIZES = ("tiny", "qwen3-8b")
@@ -131,6 +145,9 @@ def _tiny() -> Shape:
         max_position_embeddings=8192,
         initializer_range=0.15,
         audio_config=Audio(d_model=64, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=128),
+        vision_config=Vision(
+            hidden_size=32, num_hidden_layers=3, num_attention_heads=2, intermediate_size=64, image_size=224
+        ),
         tts_config=talker,
     )
 

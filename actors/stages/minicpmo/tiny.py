@@ -17,7 +17,7 @@ from tokenizers.decoders import ByteLevel as ByteLevelDecoder
 from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 
-from .nets import audio, decoder, talker
+from .nets import audio, decoder, talker, vision
 from .nets.weights import Weights, random
 from .shapes import Shape, named
 from .specials import NAMES
@@ -62,6 +62,8 @@ def _weights(shape: Shape, seed: int) -> Weights:
         ("llm.model.", decoder.names(shape, qk_norm=True)),
         ("apm.", audio.names(shape)),
         ("audio_projection_layer.", audio.projection_names(shape)),
+        ("vpm.", vision.names(shape)),
+        ("resampler.", vision.resampler_names(shape)),
         ("tts.", talker.names(shape.tts_config)),
     ):
         wanted |= {prefix + name: one for name, one in part.items()}

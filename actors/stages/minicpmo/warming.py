@@ -6,14 +6,16 @@ would stall everybody. The thinkers warm the steps of units by themselves.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from concurrent.futures import Future
 
 import numpy as np
+from PIL import Image
 
 from . import handing
 from .drawing import Drawing
-from .parts import Parts
+from .parts import Eyes, Parts
 from .seconds import RATE
 from .segments import Budget
 from .thinker import Append, SegmentEnded, Thinker, ThinkerDied, Token
@@ -25,8 +27,10 @@ ENOUGH_S = 600.0
 
 def warm(parts: Parts, budget: Budget, progress: Callable[[str], None]) -> None:
     """Raises ThinkerDied, or TimeoutError where the thinker never answers."""
-    progress("warming: hearing, speaking, a context given anew")
+    progress("warming: hearing, seeing, speaking, a context given anew")
     _hear(parts)
+    if parts.eyes is not None:
+        _see(parts.eyes)
     _condition(parts, budget)
     _give_anew(parts.thinker)
 
@@ -36,6 +40,14 @@ def _hear(parts: Parts) -> None:
     hearing, silence = parts.hearing(), np.zeros(RATE, np.float32)
     for _ in range(parts.shape.audio_config.seconds + 1):
         parts.ears.hear(hearing, silence)
+
+
+def _see(eyes: Eyes) -> None:
+    """As a camera shows it, and as a telephone held upright does."""
+    for size in ((640, 480), (480, 640)):
+        out = io.BytesIO()
+        Image.new("RGB", size).save(out, "JPEG")
+        eyes.see(out.getvalue())
 
 
 def _condition(parts: Parts, budget: Budget) -> None:

@@ -89,11 +89,13 @@ class Talk:
     def fence(self) -> Fence:
         return Fence(self._session, 1, self.epoch, self.epoch)
 
-    def begin(self, *, force_listen: bool = False) -> int:
+    def begin(self, *, force_listen: bool = False, images: tuple[bytes, ...] = ()) -> int:
         self._operations += 1
         operation = Operation(self._operations)
         self.engine.listen(
-            Listen(self.fence, operation, 24_000 * operation, SECOND, force_listen=force_listen)
+            Listen(
+                self.fence, operation, 24_000 * operation, SECOND, images=images, force_listen=force_listen
+            )
         )
         return operation
 

@@ -179,7 +179,7 @@ def test_a_context_that_is_shorter_than_the_window_is_not_given_anew_with_every_
 ):
     """The longest units, at a quarter of the context."""
     ruled = rules(length)
-    window = bounded(Window(policy=policy), length, largest_unit(ruled.budget))
+    window = bounded(Window(policy=policy), length, largest_unit(ruled.budget, sees=False))
     gaps = between(Context(replace(ruled, window=window)), (S.speak, *[50] * 18, S.chunk_eos))
     assert min(gaps) >= length // 4 // 34
     assert len(gaps) > 2

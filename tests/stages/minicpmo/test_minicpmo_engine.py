@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from antiphon.actors.stages.contract import (
     ENGINE_DEAD,
@@ -26,6 +28,7 @@ from antiphon.actors.stages.contract import (
     Said,
     TurnEnded,
 )
+from antiphon.actors.stages.minicpmo.layout import AUDIO_POSITIONS, IMAGE_POSITIONS
 from antiphon.media.wav import write_wav
 
 pytestmark = pytest.mark.minicpmo
@@ -245,6 +248,41 @@ def test_what_a_session_will_need_was_driven_before_the_first_one(
     }
     assert stage.thinker.appends["warming"][0].positions == 2000
     assert stage.thinker.health().sessions == 1, "the one that talks"
+
+
+# --- what it sees ---------------------------------------------------------------------------------------
+
+
+def image(color: str) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (64, 48), color).save(out, "JPEG")
+    return out.getvalue()
+
+
+def test_an_image_stands_in_the_context_before_the_sound_of_its_second(talks: Make):
+    talk = talks()
+    talk.unit(images=(image("red"), image("blue")))
+    talk.unit()
+    shown, plain = talk.appends
+    specials = talk.engine._parts.words.specials
+    kinds = [piece if isinstance(piece, tuple) else len(piece) for piece in shown.pieces]
+
+    assert kinds[-5:-1] == [
+        IMAGE_POSITIONS,
+        (specials.image_end, specials.image),
+        IMAGE_POSITIONS,
+        (specials.image_end,),
+    ]
+    assert kinds[-1] == AUDIO_POSITIONS
+    assert not np.allclose(shown.pieces[-5], shown.pieces[-3]), "red is not blue"
+    assert plain.positions == AUDIO_POSITIONS + 3
+
+
+def test_an_image_that_is_only_half_there_is_left_out_and_its_second_is_heard(talks: Make):
+    talk = talks()
+    talk.unit(images=(image("red")[:-200],))
+    (heard,) = talk.appends
+    assert [len(piece) for piece in heard.pieces if not isinstance(piece, tuple)] == [AUDIO_POSITIONS]
 
 
 # --- hangs and deaths ---------------------------------------------------------------------------------------

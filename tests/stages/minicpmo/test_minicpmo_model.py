@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import io
 import os
 import signal
 from collections import Counter
@@ -11,10 +13,18 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from antiphon.cli.main import main
 from antiphon.events.ids import SessionId
-from antiphon.events.vocabulary import AudioSpoken, StageMeasured, StageOpened, TextSpoken
+from antiphon.events.vocabulary import (
+    AudioSpoken,
+    ImageReceived,
+    StageMeasured,
+    StageOpened,
+    TextSpoken,
+    UnitSubmitted,
+)
 from antiphon.replay.verify import verify
 from tests.serving import RunningServer, running
 from tests.stages.minicpmo.calling import SECOND, closed, heard, log_of, of, talking
@@ -56,6 +66,26 @@ async def test_it_talks_to_a_realtime_client_in_units_of_a_second(server: Runnin
     assert of(server, session, TextSpoken)
     measured = {one.name for one in of(server, session, StageMeasured)}
     assert {"first_token_ms", "token_gaps_ms", "first_audio_ms"} <= measured
+    assert verify(log_of(server), SessionId(session)).same
+
+
+async def test_it_is_shown_an_image_with_a_second_of_sound(server: RunningServer) -> None:
+    out = io.BytesIO()
+    Image.new("RGB", (320, 240), "green").save(out, "JPEG")
+    frame = base64.b64encode(out.getvalue()).decode()
+    async with wire(server, "?duplex=1") as client:
+        session = await talking(client)
+        reading = asyncio.create_task(closed(client))
+        await heard(server, client, session, 1)
+        await client.append(SECOND, video_frames=[frame])
+        await heard(server, client, session, 2)
+        await client.send({"type": "session.close"})
+        await reading
+    (received,) = of(server, session, ImageReceived)
+    shown = [one for one in of(server, session, UnitSubmitted) if one.images]
+    assert len(shown) == 1
+    assert received.media_type == "image/jpeg"
+    assert "minicpmo.image_left_out" not in (server.data / "logs" / "stage-model.log").read_text()
     assert verify(log_of(server), SessionId(session)).same
 
 

@@ -16,7 +16,7 @@ from antiphon.actors.stages.minicpmo.thinker import Facts, Thinker
 from antiphon.actors.stages.minicpmo.torch_thinker import TorchThinker
 from antiphon.actors.stages.minicpmo.words import Words
 
-from . import audio, decoder, talker
+from . import audio, decoder, talker, vision
 from .steps import Steps
 from .weights import Weights, has, random
 from .weights import load as load_weights
@@ -57,6 +57,13 @@ def load(chosen: MiniCpmOSettings, folder: Path, shape: Shape, words: Words, pro
         source.part("apm.", audio.names(shape)),
         source.part("audio_projection_layer.", audio.projection_names(shape)),
     )
+    eyes = None
+    if shape.vision_config is not None:
+        eyes = vision.Eyes(
+            shape,
+            source.part("vpm.", vision.names(shape)),
+            source.part("resampler.", vision.resampler_names(shape)),
+        )
     speech = shape.tts_config
     spoken = source.part("tts.", talker.names(speech), missing_is_noise=True)
     conditions = talker.Conditions(speech, spoken)
@@ -73,6 +80,7 @@ def load(chosen: MiniCpmOSettings, folder: Path, shape: Shape, words: Words, pro
         thinker=thinking,
         ears=hearing,
         hearing=audio.Hearing,
+        eyes=eyes,
         conditions=conditions,
         talker=speaking,
         talker_is_random=is_random,
