@@ -10,7 +10,10 @@ the user heard of it (see actors/session/heard.py), or to its end where that is 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import IO
 
 import numpy as np
@@ -37,6 +40,7 @@ LONGEST = (2**32 - 64) // FRAME
 """Samples of each channel that a WAV file can hold: twelve hours."""
 
 Pcm = NDArray[np.int16]
+_start = attrgetter("start")
 
 
 class TooLong(Exception):
@@ -71,6 +75,46 @@ class Placed(Struct, frozen=True):
         return max((piece.start + piece.samples for piece in (*self.user, *self.played)), default=0)
 
 
+class Run(Struct, frozen=True):
+    """Pieces on a clock of their own, one behind the other: it begins at `begin`, and `samples` of it sound.
+
+    `pieces` may grow: of what comes later nothing sounds.
+    """
+
+    begin: int
+    samples: int
+    pieces: Sequence[Piece]
+
+    def during(self, start: int, stop: int) -> range:
+        """The places of the pieces that may sound from sample `start` to `stop`."""
+        first = bisect_right(self.pieces, start - self.begin, key=_start) - 1
+        end = min(stop - self.begin, self.samples)
+        return range(max(first, 0), bisect_left(self.pieces, end, key=_start))
+
+    def __getitem__(self, place: int) -> Piece:
+        """A piece as it lies among everything else, and only what sounds of it."""
+        piece = self.pieces[place]
+        return Piece(self.begin + piece.start, min(piece.samples, self.samples - piece.start), piece.blob)
+
+
+class Laid(Struct, frozen=True):
+    """Where everything lies: the user's pieces, and each answer's in the order of the answers."""
+
+    user: Run
+    played: tuple[Run, ...]
+
+    def between(self, start: int, stop: int) -> Placed:
+        """What sounds from sample `start` to `stop`, on a clock that begins at `start`."""
+
+        def cut(run: Run) -> Iterator[Piece]:
+            for piece in (run[place] for place in run.during(start, stop)):
+                if piece.start + piece.samples > start:
+                    yield Piece(piece.start - start, min(piece.samples, stop - piece.start), piece.blob)
+
+        played = (piece for run in self.played for piece in cut(run))
+        return Placed(tuple(cut(self.user)), tuple(sorted(played, key=_start)))
+
+
 class Placing:
     """Lays a life's audio out by its events alone; told of them in order."""
 
@@ -101,10 +145,16 @@ class Placing:
     def _arrived(self, stored: Stored) -> int:
         return self.timeline.place(stored.at.mono_ns)
 
-    def placed(self, *, generated: bool = False) -> Placed:
-        """`generated`: also what nobody heard."""
-        begins = self.made | self.sent if generated else self.sent
-        return Placed(tuple(self.user), tuple(_answers(self.state, self._spoken, begins, generated)))
+    def laid(self, *, generated: bool = False) -> Laid:
+        """All that there is so far. `generated`: also what nobody heard. In any thread."""
+        return Laid(Run(0, _end(self.user), self.user), tuple(self._answers(self.state, generated)))
+
+    def _answers(self, state: Session, generated: bool) -> Iterator[Run]:
+        for played in state.played:
+            begin = self.sent.get(played.response, self.made.get(played.response) if generated else None)
+            if begin is not None:
+                samples = played.generated if generated else heard_samples(played, state.mono_ns)
+                yield Run(begin, samples, self._spoken.get(played.response, ()))
 
 
 def place(events: Iterable[Stored], session: SessionId, *, generated: bool = False) -> Placed:
@@ -112,40 +162,17 @@ def place(events: Iterable[Stored], session: SessionId, *, generated: bool = Fal
     placing = Placing(session)
     for stored in events:
         placing.take(stored)
-    return placing.placed(generated=generated)
-
-
-def excerpt(placed: Placed, start: int, stop: int) -> Placed:
-    """What sounds from sample `start` to `stop`, on a clock that begins at `start`."""
-
-    def within(pieces: Iterable[Piece]) -> Iterator[Piece]:
-        for piece in pieces:
-            if piece.start < stop and piece.start + piece.samples > start:
-                yield Piece(piece.start - start, min(piece.samples, stop - piece.start), piece.blob)
-
-    return Placed(tuple(within(placed.user)), tuple(within(placed.played)))
+    return placing.laid(generated=generated).between(0, sys.maxsize)
 
 
 def _follow(before: list[Piece], start: int) -> int:
     """Where a piece begins that by its arrival would begin at `start`."""
-    end = before[-1].start + before[-1].samples if before else 0
+    end = _end(before)
     return start if start - end > JITTER or (not before and start > 0) else end
 
 
-def _answers(
-    state: Session, spoken: dict[ResponseId, list[Piece]], begins: dict[ResponseId, int], generated: bool
-) -> list[Piece]:
-    pieces = []
-    for played in state.played:
-        begin = begins.get(played.response)
-        if begin is None:
-            continue
-        limit = played.generated if generated else heard_samples(played, state.mono_ns)
-        for piece in spoken.get(played.response, ()):
-            samples = min(piece.samples, limit - piece.start)
-            if samples > 0:
-                pieces.append(Piece(begin + piece.start, samples, piece.blob))
-    return sorted(pieces, key=lambda piece: piece.start)
+def _end(pieces: Sequence[Piece]) -> int:
+    return pieces[-1].start + pieces[-1].samples if pieces else 0
 
 
 def heard_samples(played: Played, mono_ns: int) -> int:

@@ -42,7 +42,7 @@ from .joyvl.watchers import Watchers
 from .line import leave_the_line, one_of_the_line, whole_line
 from .metrics import Metrics
 from .personaplex.dialect import CHAT_PATH, DUPLEX_PATH
-from .reaper import Reaper
+from .reaper import NEVER_SLOW, Reaper
 from .recordings import session_asset, session_download, session_meta, session_recording
 from .settings import Settings
 from .socket import RealtimeRoute
@@ -107,7 +107,9 @@ class Server:
             Places(plan.places_fd, plan.workers, plan.worker),
             Handover(self.store.holder, self.peers.let_go),
         )
-        self.desk, self.catalogue = Desk(self.store), Catalogue(self.store)
+        self.recorded = SegmentLog(data, deliver=lambda call: call(), slow_limit=NEVER_SLOW)
+        """The same store for those who read it in threads: what `store` has open is its own to close."""
+        self.desk, self.catalogue = Desk(self.recorded), Catalogue(self.recorded)
         self.disk = Disk(data, policy.min_free_bytes)
         self.janitor = Janitor(data, policy, self.disk, self.metrics.erased.inc)
         self._asking: set[asyncio.Task[None]] = set()
@@ -243,6 +245,7 @@ def _lifespan(settings: Settings, plan: ServingPlan) -> Callable[[Litestar], Any
             await server.host.drain("shutdown", 2.0)
             server.host.close()
             server.store.close()
+            server.recorded.close()
 
     return lifespan
 

@@ -16,7 +16,7 @@ from litestar.datastructures import State
 from msgspec import Struct
 
 from .auth import Denied
-from .callers import Asked, Missing, SeveralProcesses, operator
+from .callers import Missing, Request, SeveralProcesses, operator
 
 Json = dict[str, Any]
 
@@ -54,7 +54,7 @@ def all_apps(state: State) -> Json:
 
 
 @put("/api/admin/apps/{app_id:str}", sync_to_thread=False)
-def switch_app(request: Asked, state: State, app_id: str, data: Switch) -> Json:
+def switch_app(request: Request, state: State, app_id: str, data: Switch) -> Json:
     server = state.server
     operator(request, server.doors)
     if app_id not in APPS:

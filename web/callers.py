@@ -1,17 +1,20 @@
-"""Who asks over HTTP, and what they are answered when they may not."""
+"""Who asks over HTTP, of which session, and what they are answered when they may not."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from litestar import Request, Response
+import litestar
+from litestar import Response
 from msgspec import Struct
 
 from antiphon.events.errors import Erased, Locked, LogError, NoSuchSession
+from antiphon.events.ids import SessionId
+from antiphon.events.segments.frame import is_session_id
 
 from .auth import Denied, Doorkeeper
 
-Asked = Request[Any, Any, Any]
+Request = litestar.Request[Any, Any, Any]
 
 
 class Caller(Struct, frozen=True):
@@ -24,7 +27,7 @@ class Caller(Struct, frozen=True):
         return self.operator or self.principal == owner
 
 
-def caller(request: Asked, doors: Doorkeeper) -> Caller:
+def caller(request: Request, doors: Doorkeeper) -> Caller:
     """Raises Denied."""
     key = request.query_params.get("api_key")
     try:
@@ -33,9 +36,16 @@ def caller(request: Asked, doors: Doorkeeper) -> Caller:
         return Caller(doors.admit(request.headers, (), key), operator=False)
 
 
-def operator(request: Asked, doors: Doorkeeper) -> None:
+def operator(request: Request, doors: Doorkeeper) -> None:
     """Raises Denied where it is none."""
     doors.admit_operator(request.headers, (), request.query_params.get("api_key"))
+
+
+def recorded(name: str) -> SessionId:
+    """The session of that name, if a store may hold one. Raises Denied."""
+    if not is_session_id(name):
+        raise Denied(400, "invalid_session_id", "a session id is 1 to 128 of A-Z a-z 0-9 _ -")
+    return SessionId(name)
 
 
 class Missing(Exception):
@@ -50,19 +60,19 @@ def answer(status: int, code: str, message: str) -> Response[dict[str, Any]]:
     return Response({"error": {"code": code, "message": message}}, status_code=status)
 
 
-def denied(request: Asked, why: Denied) -> Response[dict[str, Any]]:
+def denied(request: Request, why: Denied) -> Response[dict[str, Any]]:
     return answer(why.status, why.code, why.message)
 
 
-def missing(request: Asked, why: Missing) -> Response[dict[str, Any]]:
+def missing(request: Request, why: Missing) -> Response[dict[str, Any]]:
     return answer(404, "not_found", str(why) or "there is nothing of that name")
 
 
-def several(request: Asked, why: SeveralProcesses) -> Response[dict[str, Any]]:
+def several(request: Request, why: SeveralProcesses) -> Response[dict[str, Any]]:
     return answer(501, "several_processes", str(why))
 
 
-def not_in_the_log(request: Asked, why: LogError) -> Response[dict[str, Any]]:
+def not_in_the_log(request: Request, why: LogError) -> Response[dict[str, Any]]:
     """What a log store answers instead of what was asked for, under its own code."""
     return answer(STATUS.get(type(why), 422), why.code, f"{why}" + (f" ({why.hint})" if why.hint else ""))
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from antiphon.events.ids import SessionId
 
-from .callers import Asked, Missing, caller
+from .callers import Missing, Request, caller
 from .several import WITHIN_S
 
 MODE = "half_duplex"
@@ -24,7 +24,7 @@ class Stopping(Struct):
 
 
 @post("/api/half_duplex/stop", status_code=200)
-async def stop_call(request: Asked, state: State, data: Stopping) -> dict[str, Any]:
+async def stop_call(request: Request, state: State, data: Stopping) -> dict[str, Any]:
     server, session = state.server, SessionId(data.session_id)
     who = caller(request, server.doors)
     reception = server.host.reception

@@ -20,14 +20,14 @@ from antiphon.actors.queueing.queue import Queue, Waiting
 from antiphon.actors.queueing.reception import Reception
 
 from .apps import APPS
-from .callers import Asked, Caller, Missing, SeveralProcesses, caller
+from .callers import Caller, Missing, Request, SeveralProcesses, caller
 
 Json = dict[str, Any]
 APP_OF = {mode: app for app, mode in APPS.items()}
 
 
 @get("/api/queue", sync_to_thread=False)
-def whole_line(request: Asked, state: State) -> Json:
+def whole_line(request: Request, state: State) -> Json:
     who, reception = _asked(request, state)
     queue, now_ns = reception.queue, time.monotonic_ns()
     running = [
@@ -48,7 +48,7 @@ def whole_line(request: Asked, state: State) -> Json:
 
 
 @get("/api/queue/{ticket:str}", sync_to_thread=False)
-def one_of_the_line(request: Asked, state: State, ticket: str) -> Json:
+def one_of_the_line(request: Request, state: State, ticket: str) -> Json:
     who, reception = _asked(request, state)
     found = _found(reception.queue, who, ticket)
     items = _items(reception.queue, who, time.monotonic_ns())
@@ -56,13 +56,13 @@ def one_of_the_line(request: Asked, state: State, ticket: str) -> Json:
 
 
 @delete("/api/queue/{ticket:str}", status_code=200, sync_to_thread=False)
-def leave_the_line(request: Asked, state: State, ticket: str) -> Json:
+def leave_the_line(request: Request, state: State, ticket: str) -> Json:
     who, reception = _asked(request, state)
     reception.cancel(_found(reception.queue, who, ticket))
     return {"ticket_id": ticket, "cancelled": True}
 
 
-def _asked(request: Asked, state: State) -> tuple[Caller, Reception]:
+def _asked(request: Request, state: State) -> tuple[Caller, Reception]:
     who, reception = caller(request, state.server.doors), state.server.host.reception
     if not reception.alone:
         raise SeveralProcesses("a server of several serving processes keeps no line")

@@ -21,13 +21,10 @@ from litestar.response import Stream
 
 from antiphon.actors.naming import first_of
 from antiphon.events.errors import LogError
-from antiphon.events.ids import SessionId
 from antiphon.replay.errors import RecordingError
 from antiphon.replay.half_duplex.folder import META, RECORDING, Folder
 
-from .auth import Denied
-from .callers import Asked, Missing, caller
-from .half_duplex.dialect import named
+from .callers import Missing, Request, caller, recorded
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -36,25 +33,22 @@ TYPES = {".wav": "audio/wav", ".json": MediaType.JSON}
 
 
 @get("/api/sessions/{session_id:str}", sync_to_thread=True)
-def session_meta(request: Asked, state: State, session_id: str) -> Response[bytes]:
+def session_meta(request: Request, state: State, session_id: str) -> Response[bytes]:
     return _file(_folder(request, state, session_id), META)
 
 
 @get("/api/sessions/{session_id:str}/recording", sync_to_thread=True)
-def session_recording(request: Asked, state: State, session_id: str) -> Response[bytes]:
+def session_recording(request: Request, state: State, session_id: str) -> Response[bytes]:
     return _file(_folder(request, state, session_id), RECORDING)
 
 
 @get("/api/sessions/{session_id:str}/assets/{name:path}", sync_to_thread=True)
-def session_asset(request: Asked, state: State, session_id: str, name: str) -> Response[bytes]:
-    wanted = str(name).removeprefix("/")
-    if wanted.startswith("/") or "\\" in wanted or ".." in wanted.split("/"):
-        raise Denied(400, "invalid_path", "a file is named as in recording.json")
-    return _file(_folder(request, state, session_id), wanted)
+def session_asset(request: Request, state: State, session_id: str, name: str) -> Response[bytes]:
+    return _file(_folder(request, state, session_id), str(name).removeprefix("/"))
 
 
 @get("/api/sessions/{session_id:str}/download", sync_to_thread=True)
-def session_download(request: Asked, state: State, session_id: str) -> Stream:
+def session_download(request: Request, state: State, session_id: str) -> Stream:
     """File by file: what is held is one of them. Erased while it is sent it ends in the middle of itself."""
     folder = _folder(request, state, session_id)
     named_so = {"content-disposition": f'attachment; filename="{session_id}.zip"'}
@@ -89,15 +83,16 @@ def _packed(folder: Folder, session_id: str) -> Iterator[bytes]:
     yield passing.take()
 
 
-def _folder(request: Asked, state: State, session_id: str) -> Folder:
+def _folder(request: Request, state: State, session_id: str) -> Folder:
     """Raises Denied, Missing."""
     server: Any = state.server
-    who, session = caller(request, server.doors), named(session_id)
+    who, session, store = caller(request, server.doors), recorded(session_id), server.recorded
     try:
-        opened = first_of(server.store, SessionId(session))
+        life = store.head(session).incarnation
+        opened = first_of(store, session)
         if opened is None or not who.may_see(opened.principal):
             raise Missing
-        return Folder(server.store, session)
+        return Folder(store, session, incarnation=life)
     except (LogError, RecordingError):
         raise Missing from None
 

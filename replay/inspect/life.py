@@ -11,12 +11,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
-from antiphon.actors.session.state import Session
-from antiphon.events.envelope import Stored
+from antiphon.actors.session.state import Played, Session
+from antiphon.events.codec import refuse_unknown_critical
+from antiphon.events.envelope import Stored, Unknown
 from antiphon.events.ids import ItemId, ResponseId, SessionId
 from antiphon.events.units import SAMPLE_RATE, samples_to_ms
 from antiphon.events.vocabulary import (
@@ -39,7 +40,7 @@ from antiphon.events.vocabulary import (
     WriterOpened,
 )
 from antiphon.replay.lines import is_quiet
-from antiphon.replay.sound import Placed, Placing, heard_samples
+from antiphon.replay.sound import Laid, Placing, heard_samples
 
 from .marks import Mark, mark
 
@@ -48,6 +49,7 @@ CHECKPOINT_EVERY = 2_048
 
 
 _Moving = AudioSpoken | PlaybackAcknowledged | PlaybackEstimated | OutputCleared | ItemTruncated
+Side = Literal["you", "it"]
 
 
 class Span(Struct, frozen=True, kw_only=True):
@@ -58,23 +60,22 @@ class Span(Struct, frozen=True, kw_only=True):
     """
 
     key: str
-    side: str
+    side: Side
     from_ms: int
     to_ms: int | None
     seq: int
     text: str = ""
     heard_ms: int | None = None
     waited_ms: int | None = None
-    epoch: int | None = None
     outcome: str | None = None
 
 
 class Begun(Struct):
     """What is known of a span beside what the state says of it."""
 
+    side: Side
     seq: int
     at_ms: int
-    epoch: int = 0
     asked_ms: int | None = None
     onset: int = 0
     until: int | None = None
@@ -96,13 +97,14 @@ class LifeView:
         """Where each window of the voice detector ends, in samples of the timeline, and what it said."""
         self.voice_window = 0
         self._checkpoints: list[Session] = []
+        self._unknown: Stored | None = None
+        """The first critical event that this code does not know: no state behind it can be trusted."""
         self._begun: dict[str, Begun] = {}
         self._touched: dict[str, int] = {}
         """By which event each span was changed last, the latest behind."""
         self._committed_ms: dict[ItemId, int] = {}
         self._last_commit_ms: int | None = None
         self._input_ends = array("q")
-        self._placed: dict[bool, tuple[int, Placed]] = {}
         self._zero_seqs, self._zeros_ns = array("q"), array("q")
         """From which event on the monotonic clock began where: anew with each writer."""
 
@@ -110,14 +112,16 @@ class LifeView:
         self._placing.take(stored)
         at_ms = self._ms(stored.at.mono_ns)
         if isinstance(stored.event, WriterOpened) or not self._zeros_ns:
-            self._zero_seqs.append(stored.seq)
             self._zeros_ns.append(stored.at.mono_ns - at_ms * 1_000_000)
+            self._zero_seqs.append(stored.seq)
         self.until_ms = max(self.until_ms, at_ms)
         if not is_quiet(stored):
             self.notable.append(stored.seq)
             found = mark(stored, at_ms)
             if found is not None:
                 self.marks.append(found)
+        if self._unknown is None and stored.critical and isinstance(stored.event, Unknown):
+            self._unknown = stored
         fold = _FOLDS.get(type(stored.event))
         if fold is not None:
             fold(self, stored, stored.event)
@@ -127,35 +131,43 @@ class LifeView:
 
     def spans(self, after: int) -> list[Span]:
         """Those that events with a seq of at least `after` have changed, in no promised order."""
-        found = []
+        changed = []
         for key in reversed(self._touched):
             if self._touched[key] < after:
                 break
-            found.append(self._span(key))
-        return found
+            changed.append(key)
+        played = {one.response: one for one in self._placing.state.played} if changed else {}
+        begun = ((key, self._begun[key]) for key in changed)
+        return [
+            self._answer(key, one, played[ResponseId(key)]) if one.side == "it" else self._speech(key, one)
+            for key, one in begun
+        ]
 
     def marks_after(self, seq: int) -> list[Mark]:
         """Those with a seq of at least `seq`."""
         return self.marks[bisect_left(self.marks, seq, key=lambda one: one.seq) :]
 
-    def notable_after(self, seq: int) -> list[int]:
-        return self.notable[bisect_left(self.notable, seq) :].tolist()
+    def notable_after(self, seq: int, most: int | None = None) -> list[int]:
+        """The seqs of those with a seq of at least `seq`; the first `most` of them."""
+        first = bisect_left(self.notable, seq)
+        return self.notable[first : None if most is None else first + most].tolist()
 
-    def placed(self, *, generated: bool) -> Placed:
-        """All audio that there is so far."""
-        at, placed = self._placed.get(generated, (-1, Placed((), ())))
-        if at != self.next_seq:
-            placed = self._placing.placed(generated=generated)
-            self._placed[generated] = (self.next_seq, placed)
-        return placed
+    def laid(self, *, generated: bool) -> Laid:
+        """Where all audio lies that there is so far. In any thread."""
+        return self._placing.laid(generated=generated)
 
     def at_ms(self, stored: Stored) -> float:
-        """Where an event lies that has been taken."""
+        """Where an event lies that has been taken. In any thread."""
         known = max(bisect_right(self._zero_seqs, stored.seq) - 1, 0)
         return round((stored.at.mono_ns - self._zeros_ns[known]) / 1e6, 1)
 
     def state_before(self, seq: int) -> Session:
-        """The latest state that is kept of those before `seq`; its own `seq` says which event comes next."""
+        """The latest state that is kept of those before `seq`; its own `seq` says which event comes next.
+
+        In any thread. Raises UnknownCritical where this code does not know all that happened before `seq`.
+        """
+        if self._unknown is not None and self._unknown.seq < seq:
+            refuse_unknown_critical(self._unknown)
         known = min(seq // CHECKPOINT_EVERY, len(self._checkpoints))
         return self._checkpoints[known - 1] if known else Session(self._placing.state.id)
 
@@ -165,7 +177,7 @@ class LifeView:
         self._input_ends.append(event.until_sample)
 
     def _speech_begins(self, stored: Stored, event: SpeechStarted) -> None:
-        self._begin(event.item, stored).onset = event.onset_sample
+        self._begin(event.item, "you", stored).onset = event.onset_sample
 
     def _speech_ends(self, stored: Stored, event: SpeechStopped) -> None:
         self._of(event.item, stored).until = event.until_sample
@@ -200,41 +212,35 @@ class LifeView:
         item, onset, until = event.item, event.from_sample, event.until_sample
         self._committed_ms[item] = self._last_commit_ms = self._ms(stored.at.mono_ns)
         if item not in self._begun and until > onset:  # the client decided what a turn is
-            self._begin(item, stored).onset = onset
+            self._begin(item, "you", stored).onset = onset
         if item in self._begun:
             self._of(item, stored).until = until
 
     def _answer_begins(self, stored: Stored, event: ResponseCreated) -> None:
-        begun = self._begin(event.response, stored)
-        begun.epoch = event.fence.epoch
+        begun = self._begin(event.response, "it", stored)
         begun.asked_ms, self._last_commit_ms = self._last_commit_ms, None
         if event.answers is not None:
             begun.asked_ms = self._committed_ms.get(event.answers)
 
-    def _begin(self, key: str, stored: Stored) -> Begun:
-        self._begun[key] = Begun(stored.seq, self._ms(stored.at.mono_ns))
+    def _begin(self, key: str, side: Side, stored: Stored) -> Begun:
+        self._begun[key] = Begun(side, stored.seq, self._ms(stored.at.mono_ns))
         return self._of(key, stored)
 
     def _of(self, key: str, stored: Stored) -> Begun:
         """What is known of a span; it has changed. Of one that never began nothing is kept."""
         begun = self._begun.get(key)
         if begun is None:
-            return Begun(stored.seq, 0)
+            return Begun("you", stored.seq, 0)
         self._touched.pop(key, None)
         self._touched[key] = stored.seq
         return begun
 
-    def _span(self, key: str) -> Span:
-        begun = self._begun[key]
-        played = next((one for one in reversed(self._placing.state.played) if one.response == key), None)
-        if played is None:
-            return self._speech(key, begun)
-        response = ResponseId(key)
-        first = self._placing.sent.get(response, self._placing.made.get(response))
+    def _answer(self, key: str, begun: Begun, played: Played) -> Span:
+        first = self._placing.sent.get(played.response, self._placing.made.get(played.response))
         from_ms = begun.at_ms if first is None else samples_to_ms(first)
         generated_ms = samples_to_ms(played.generated)
         heard = samples_to_ms(heard_samples(played, self._placing.state.mono_ns))
-        sent = self._placing.sent.get(response)
+        sent = self._placing.sent.get(played.response)
         asked_ms = begun.at_ms if begun.asked_ms is None else begun.asked_ms
         return Span(
             key=key,
@@ -245,7 +251,6 @@ class LifeView:
             text=begun.text,
             heard_ms=from_ms + heard,
             waited_ms=None if sent is None else max(samples_to_ms(sent) - asked_ms, 0),
-            epoch=begun.epoch,
             outcome=begun.outcome,
         )
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from antiphon.events.envelope import BlobRef
-from antiphon.replay.sound import Piece
+from antiphon.replay.sound import Piece, Run
 
 from .life import LifeView
 
@@ -28,12 +28,12 @@ Payload = Callable[[BlobRef], bytes]
 
 
 def columns(life: LifeView, payload: Payload, start: int, stop: int, count: int) -> Iterator[bytes]:
-    """`count` columns of [start, stop), in samples of the timeline, some at a time.
+    """`count` columns of [start, stop), in samples of the timeline, some at a time. In any thread.
 
     `payload` gives an event's audio, and nothing of what cannot be read.
     """
-    placed = life.placed(generated=True)
-    sides = [Side(placed.user, payload), Side(placed.played, payload)]
+    laid = life.laid(generated=True)
+    sides = [Side([laid.user], payload), Side(sorted(laid.played, key=lambda run: run.begin), payload)]
     edges = [start + (stop - start) * k // count for k in range(count + 1)]
     for first in range(0, count, BLOCK):
         block = bytearray()
@@ -50,19 +50,22 @@ def _voice(life: LifeView, begin: int, end: int) -> int:
 
 
 class Side:
-    """One side of the conversation; its pieces in order of their beginning."""
+    """One side of the conversation; its runs in order of their beginning."""
 
-    def __init__(self, pieces: Sequence[Piece], payload: Payload) -> None:
-        self._pieces, self._payload = pieces, payload
-        self._starts = [piece.start for piece in pieces]
-        self._longest = max((piece.samples for piece in pieces), default=0)
+    def __init__(self, runs: Sequence[Run], payload: Payload) -> None:
+        self._runs, self._payload = runs, payload
+        self._begins = [run.begin for run in runs]
+        self._longest = max((run.samples for run in runs), default=0)
         self._read: tuple[BlobRef, NDArray[np.int16]] | None = None
 
     def peak(self, begin: int, end: int) -> int:
-        first = bisect_left(self._starts, begin - self._longest)
-        last = bisect_left(self._starts, end)
-        step = max((last - first) // MOST_LOOKED_AT, 1)
-        return max((self._of(piece, begin, end) for piece in self._pieces[first:last:step]), default=0)
+        first = bisect_left(self._begins, begin - self._longest)
+        last = bisect_left(self._begins, end)
+        near = (run for run in self._runs[first:last] if run.begin + run.samples > begin)
+        found = [(run, run.during(begin, end)) for run in near]
+        step = max(sum(len(places) for _, places in found) // MOST_LOOKED_AT, 1)
+        looked_at = (run[place] for run, places in found for place in places[::step])
+        return max((self._of(piece, begin, end) for piece in looked_at), default=0)
 
     def _of(self, piece: Piece, begin: int, end: int) -> int:
         pcm = self._pcm(piece)[: piece.samples][max(begin - piece.start, 0) : max(end - piece.start, 0)]

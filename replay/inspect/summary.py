@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from antiphon.events.envelope import Stored
 from antiphon.events.vocabulary import (
@@ -24,52 +23,61 @@ from antiphon.events.vocabulary import (
 from .marks import mark
 
 MOST_WORDS = 200_000
-"""Characters of what was said that are kept to be searched."""
+"""Characters of what was said in one session that are kept to be searched."""
 
 
-class Summary(Struct, frozen=True, kw_only=True):
-    """`words` is what either side said or wrote, as far as it is kept. Times are wall time, in ns.
+class Summary(Struct):
+    """Told every event of a life in order, from its first. Times are wall time, in ns.
 
-    `ended`: why it is over; None while it is not. `interruptions`: how often the user broke in.
+    `ended`: why it is over; None while it is not. `interruptions`: how often the user broke in. `characters`
+    are those of its words.
     """
 
     next_seq: int = 0
     began_ns: int | None = None
     last_ns: int = 0
     mode: str = ""
-    dialects: tuple[str, ...] = ()
+    dialects: list[str] = []
     responses: int = 0
     interruptions: int = 0
     faults: int = 0
     ended: str | None = None
-    words: str = ""
+    characters: int = 0
+    _said: list[str] = []
 
-    def step(self, stored: Stored) -> Summary:
+    @property
+    def words(self) -> str:
+        """What either side said or wrote, as far as it is kept."""
+        if len(self._said) > 1:
+            self._said = ["".join(self._said)]
+        return "".join(self._said)
+
+    def take(self, stored: Stored) -> None:
         found = mark(stored, 0)
-        is_fault = found is not None and found.lane == "faults"
-        began_ns = stored.at.wall_ns if self.began_ns is None else self.began_ns
-        after = replace(
-            self,
-            next_seq=stored.seq + 1,
-            began_ns=began_ns,
-            last_ns=stored.at.wall_ns,
-            faults=self.faults + is_fault,
-        )
+        self.faults += found is not None and found.lane == "faults"
+        self.next_seq = stored.seq + 1
+        self.began_ns = stored.at.wall_ns if self.began_ns is None else self.began_ns
+        self.last_ns = stored.at.wall_ns
         match stored.event:
             case SessionOpened(mode=mode):
-                return replace(after, mode=mode)
+                self.mode = mode
             case ClientAttached(dialect=dialect) | ClientResumed(dialect=dialect):
-                known = dialect in after.dialects
-                return after if known else replace(after, dialects=(*after.dialects, dialect))
+                if dialect not in self.dialects:
+                    self.dialects.append(dialect)
             case ResponseCreated():
-                return replace(after, responses=after.responses + 1)
+                self.responses += 1
             case EpochAdvanced(reason="turn_detected"):
-                return replace(after, interruptions=after.interruptions + 1)
-            case event if (said := _said(event)) and len(after.words) < MOST_WORDS:
-                return replace(after, words=f"{after.words}{said}")
-            case event if (reason := ending(event)) is not None:
-                return replace(after, ended=reason)
-        return after
+                self.interruptions += 1
+            case InputTranscribed() | TextSpoken() | ItemAdded() as said:
+                self._keep(_said(said))
+            case SessionClosed() | SessionExpired() | SessionFailed():
+                self.ended = ending(stored.event)
+
+    def _keep(self, said: str) -> None:
+        kept = said[: MOST_WORDS - self.characters]
+        if kept:
+            self._said.append(kept)
+            self.characters += len(kept)
 
 
 def _said(event: Event) -> str:

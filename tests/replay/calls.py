@@ -70,10 +70,11 @@ class Call:
         self._next = head.next_seq
         self.say(at_ms, WriterOpened(writer_epoch=self.lease.writer_epoch, code="0.0.test", boot=boot))
 
-    def say(self, at_ms: float, event: Event, blob: bytes | None = None) -> int:
+    def say(self, at_ms: float, event: Event, blob: bytes | None = None, cause: int | None = None) -> int:
         """Append one event; its seq."""
         mono_ns = BEGAN_NS + round(at_ms * MS)
-        draft = Draft(event, Moment(mono_ns, WALL_NS + mono_ns), blob)
+        led_by = None if cause is None else Seq(cause)
+        draft = Draft(event, Moment(mono_ns, WALL_NS + mono_ns), blob, led_by)
         self.log.append(self.lease, Seq(self._next), [draft]).result()
         self._next += 1
         return self._next - 1

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from antiphon.actors.session.evolve import refold
 from antiphon.actors.session.state import Session
+from antiphon.events.conformance.cases.evolving import Whispered
 from antiphon.events.envelope import Stored
+from antiphon.events.errors import UnknownCritical
 from antiphon.events.ids import ItemId, Operation, ResponseId
 from antiphon.events.memory import MemoryLog
 from antiphon.events.store import Expect
@@ -23,6 +25,7 @@ from antiphon.events.vocabulary import (
     TextSpoken,
     VoiceScored,
 )
+from antiphon.replay.inspect import summary
 from antiphon.replay.inspect.life import CHECKPOINT_EVERY, LifeView, Span
 from antiphon.replay.inspect.peaks import columns
 from antiphon.replay.inspect.rows import row
@@ -132,7 +135,7 @@ def test_the_time_between_two_writers_is_left_out() -> None:
     life, (*_, last) = view(call), events(call)
     assert life.until_ms == 600
     assert life.at_ms(last) == 600.0
-    assert row(last, life.at_ms(last)).quiet
+    assert (row(last, life.at_ms(last)).type, life.notable[-1]) == ("InputAppended", last.seq - 1)
 
 
 @pytest.mark.parametrize("past", [0, 1, 7])
@@ -187,11 +190,11 @@ def test_a_summary_goes_on_where_it_stopped(call: Call) -> None:
     whole, half = Summary(), Summary()
     everything = events(call)
     for stored in everything:
-        whole = whole.step(stored)
+        whole.take(stored)
     for stored in everything[:10]:
-        half = half.step(stored)
+        half.take(stored)
     for stored in everything[half.next_seq :]:
-        half = half.step(stored)
+        half.take(stored)
     assert half == whole
     assert (whole.mode, whole.responses, whole.ended, whole.faults) == ("duplex", 1, "client", 0)
     assert "What is it?" in whole.words
@@ -207,3 +210,45 @@ def test_an_answer_that_nobody_began_is_no_span() -> None:
         ),
     )
     assert view(call).spans(0) == []
+
+
+def test_both_sides_stay_who_they_are_however_many_spans_there_are() -> None:
+    call = Call(MemoryLog())
+    for k in range(3):
+        item, response = ItemId(f"item_{k}"), f"resp_{k}"
+        call.hear(1_000 * k + 200, tone(100 * MS))
+        until = Samples(100 * MS * (k + 1))
+        call.say(
+            1_000 * k + 200,
+            SpeechStarted(item=item, onset_sample=Samples(until - 50 * MS), from_sample=Samples(0)),
+        )
+        call.say(1_000 * k + 210, SpeechStopped(item=item, until_sample=until))
+        call.answer(1_000 * k + 220, response)
+        call.speak(1_000 * k + 230, tone(50 * MS), response)
+    found = spans(view(call))
+    assert [found[f"item_{k}"].side for k in range(3)] == ["you"] * 3
+    assert [found[f"resp_{k}"].side for k in range(3)] == ["it"] * 3
+    assert [found[f"item_{k}"].from_ms for k in range(3)] == [150, 1_150, 2_150]
+
+
+def test_of_a_state_behind_an_event_that_nobody_here_knows_nothing_is_said() -> None:
+    call = Call(MemoryLog())
+    whispered = call.say(10, Whispered(words="no"))
+    call.hear(100, tone(100))
+    life = view(call)
+    assert life.state_before(whispered).seq == 0
+    with pytest.raises(UnknownCritical):
+        life.state_before(whispered + 1)
+
+
+def test_the_words_of_a_session_are_kept_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "MOST_WORDS", 25)
+    call, told = Call(MemoryLog()), Summary()
+    asked(call)
+    for stored in events(call):
+        told.take(stored)
+    assert told.words == "\nWhat is it?\nIt is late."
+    call.say(4_000, InputTranscribed(item=ITEM, text="Nobody keeps this.", operation=Operation(0)))
+    told.take(events(call)[-1])
+    assert told.words.startswith("\nWhat is it?\nIt is late.")
+    assert told.characters == len(told.words) == 25

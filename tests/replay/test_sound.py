@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import wave
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from antiphon.events.envelope import BlobRef
 from antiphon.events.errors import Corrupt
 from antiphon.events.memory import MemoryLog
 from antiphon.events.segments.log import SegmentLog
@@ -219,3 +221,72 @@ def test_however_the_users_audio_arrives_it_is_in_order_and_nothing_lies_on_anot
         assert piece.start >= max(end, wanted - sound.JITTER)
         assert piece.start in (end, wanted)
         end = piece.start + piece.samples
+
+
+Answer = tuple[int, int, int, int]
+"""When it is sent (None of it where that is 0), how many pieces, how long each, how much of it was heard; ms."""
+
+
+def placing(heard: list[tuple[int, int]], answers: list[Answer]) -> sound.Placing:
+    call = Call(MemoryLog())
+    at = 0
+    for later_ms, ms in heard:
+        at += later_ms
+        call.hear(at, bytes(2 * MS * ms))
+    for k, (sent, pieces, ms, heard_ms) in enumerate(answers):
+        response = f"resp_{k}"
+        call.answer(at, response)
+        for _ in range(pieces):
+            call.speak(at, bytes(2 * MS * ms), response)
+        if sent:
+            call.sent(at + sent, pieces * ms * MS, first_ms=at + sent, response=response)
+        call.end_answer(at + sent, response)
+        at += sent + 1
+        call.heard(at, min(heard_ms, pieces * ms), response)
+    made = sound.Placing(call.session)
+    for stored in call.log.read(call.session):
+        made.take(stored)
+    return made
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 400), st.integers(1, 120)), max_size=6),
+    st.lists(
+        st.tuples(st.integers(0, 500), st.integers(0, 4), st.integers(1, 200), st.integers(0, 700)),
+        max_size=3,
+    ),
+    st.integers(0, 1_500),
+    st.integers(1, 900),
+    st.booleans(),
+)
+def test_a_part_of_it_is_what_is_cut_out_of_the_whole(
+    heard: list[tuple[int, int]], answers: list[Answer], start_ms: int, ms: int, generated: bool
+) -> None:
+    laid = placing(heard, answers).laid(generated=generated)
+    start, stop = start_ms * MS, (start_ms + ms) * MS
+
+    def cut(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+        return tuple(
+            Piece(one.start - start, min(one.samples, stop - one.start), one.blob)
+            for one in pieces
+            if one.start < stop and one.start + one.samples > start
+        )
+
+    whole = laid.between(0, 1 << 62)
+    assert laid.between(start, stop) == Placed(cut(whole.user), cut(whole.played))
+
+
+def test_a_part_of_it_is_found_without_walking_the_whole() -> None:
+    touched = 0
+
+    class Counted(list[Piece]):
+        def __getitem__(self, place: Any) -> Any:
+            nonlocal touched
+            touched += 1
+            return super().__getitem__(place)
+
+    blob = BlobRef(0, 0, 0)
+    pieces = Counted(Piece(k * 100, 100, blob) for k in range(100_000))
+    laid = sound.Laid(sound.Run(0, 100 * 100_000, pieces), ())
+    assert len(laid.between(5_000_000, 5_000_500).user) == 5
+    assert touched < 60

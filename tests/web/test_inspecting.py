@@ -13,11 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
+from antiphon.events.conformance.cases.evolving import Whispered
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.units import Samples
-from antiphon.events.vocabulary import ImageReceived
+from antiphon.events.vocabulary import CommandRefused, ImageReceived
+from antiphon.replay.lines import QUIET
 from antiphon.replay.recording import write
 from antiphon.replay.sound import write_conversation
+from antiphon.web.inspecting.routes import EFFECTS_WITHIN
 from tests.replay.calls import Call, tone
 from tests.serving import RunningServer, running
 
@@ -133,8 +136,10 @@ def test_rows_are_those_that_matter_or_all_and_each_knows_its_cause(server: Runn
     called(server, "sess_rows")
     everything = ask(server, "/sess_rows/events?all=1&limit=500")
     assert [row["seq"] for row in everything] == list(range(len(everything)))
+    frequent = [row for row in everything if row["type"] in QUIET]
     some = ask(server, "/sess_rows/events?limit=3")
-    assert some == [row for row in everything if not row["quiet"]][:3]
+    assert frequent
+    assert some == [row for row in everything if row not in frequent][:3]
     last = ask(server, f"/sess_rows/events?from={len(everything) - 1}")
     assert [row["type"] for row in last] == ["SessionClosed"]
     assert ask(server, "/sess_rows/events?from=9999") == []
@@ -279,3 +284,108 @@ def test_an_image_is_shown_as_it_came(server: RunningServer) -> None:
     assert (shown.content, shown.headers["content-type"]) == (PNG, "image/png")
     nothing = server.get("/api/logs/sess_seen/images/0")
     assert (nothing.status_code, nothing.json()["error"]["code"]) == (404, "not_found")
+
+
+def test_who_comes_back_is_told_nothing_twice(server: RunningServer) -> None:
+    """The server knows nothing of the session yet: it was started again, or is another process."""
+    called(server, "sess_back")
+    told = lines(server, "/sess_back/follow?from=6")
+    whole = lines(server, "/sess_back/follow")
+    for members in ("notable", "marks"):
+        again = [one for line in told for one in line[members]]
+        everything = [one for line in whole for one in line[members]]
+        assert again == [one for one in everything if (one if members == "notable" else one[0]) >= 6]
+    assert told[-1]["next_seq"] == whole[-1]["next_seq"]
+
+
+def test_an_id_that_is_used_again_shows_its_new_life_and_nothing_of_the_old(server: RunningServer) -> None:
+    called(server, "sess_again")
+    assert lines(server, "/sess_again/follow")[-1]["until_ms"] == 3_000
+    again = Call(store(server), "sess_again")
+    again.hear(500, tone(200 * MS, 300))
+    again.hang_up(900)
+    rows = ask(server, "/sess_again/events?all=1")
+    assert [row["type"] for row in rows] == [
+        "WriterOpened",
+        "SessionOpened",
+        "InputAppended",
+        "SessionClosed",
+    ]
+    assert lines(server, "/sess_again/follow")[-1]["until_ms"] == 900
+    whole = io.BytesIO()
+    write_conversation(again.log, again.session, whole)
+    assert server.get("/api/logs/sess_again/sound?to_ms=500").content == whole.getvalue()
+    assert ask(server, "/sess_again/state")["after"] == 3
+    assert ask(server, "/sess_again?life=1")["lives"] == 2
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/follow", "/events", "/events/1", "/state", "/peaks", "/sound", "/images/1", "/download"]
+)
+def test_whoever_is_shown_one_life_is_told_of_no_other(server: RunningServer, path: str) -> None:
+    if "sess_two" not in str([row["session"] for row in ask(server, "?search=sess_two")["sessions"]]):
+        called(server, "sess_two")
+        called(server, "sess_two")
+    with httpx.Client(trust_env=False) as client:
+        method = "POST" if path == "/download" else "GET"
+        refused = client.request(method, f"{server.base}/api/logs/sess_two{path}?life=0")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "other_life")
+
+
+def test_without_a_moment_the_state_is_that_after_the_last_event(server: RunningServer) -> None:
+    call = called(server, "sess_last")
+    told = ask(server, "/sess_last/state")
+    assert told["after"] == call.log.head(call.session).next_seq - 1
+    assert told["state"]["phase"] == "closed"
+
+
+def test_a_state_that_this_version_cannot_know_is_not_made_up(server: RunningServer) -> None:
+    call = called(server, "sess_newer", over=False)
+    whispered = call.say(2_500, Whispered(words="no"))
+    call.hang_up(3_000)
+    assert ask(server, f"/sess_newer/state?at={whispered - 1}")["after"] == whispered - 1
+    for at in (whispered, whispered + 1):
+        refused = server.get(f"/api/logs/sess_newer/state?at={at}")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "unknown_critical_event")
+    assert ask(server, f"/sess_newer/events/{whispered}")["event"]["type"] == "Whispered"
+
+
+def test_causes_are_found_however_far_back_they_lie(server: RunningServer) -> None:
+    call = called(server, "sess_far", over=False)
+    chain = [call.say(2_100, CommandRefused(code="first", message="", attachment=1))]
+    for k in range(3):
+        for _ in range(EFFECTS_WITHIN // 2 if k else EFFECTS_WITHIN + 10):
+            call.heard(2_100, 700)
+        chain.append(
+            call.say(2_200, CommandRefused(code=f"then_{k}", message="", attachment=1), cause=chain[-1])
+        )
+    told = ask(server, f"/sess_far/events/{chain[-1]}")
+    assert [row["seq"] for row in told["causes"]] == chain[-2::-1]
+    [effect] = ask(server, f"/sess_far/events/{chain[1]}")["effects"]
+    assert effect["seq"] == chain[2]
+    call.hang_up(3_000)
+
+
+def test_a_session_with_a_long_id_can_be_opened(server: RunningServer) -> None:
+    session = "sess_" + "a" * 100
+    called(server, session)
+    assert ask(server, f"/{session}")["session"] == session
+    assert server.get(f"/api/sessions/{session}").status_code == 404
+
+
+def test_who_was_told_more_by_another_process_is_not_told_it_again(server: RunningServer) -> None:
+    call = called(server, "sess_ahead", over=False)
+    head = call.log.head(call.session).next_seq
+    lines(server, "/sess_ahead/follow", most=1)
+    told: list[int] = []
+    with (
+        httpx.Client(trust_env=False, timeout=10) as client,
+        client.stream("GET", f"{server.base}/api/logs/sess_ahead/follow?from={head + 1}") as answer,
+    ):
+        for k, line in enumerate(answer.iter_lines()):
+            told += json.loads(line)["notable"]
+            if not k:
+                call.heard(2_100, 700)
+                call.heard(2_200, 700)
+                call.hang_up(3_000)
+    assert told == [head + 1, head + 2]

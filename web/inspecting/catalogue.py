@@ -1,7 +1,8 @@
 """The sessions of a store as a list, newest first, to be searched by their ids and by what was said in them.
 
 A session that is over is read once; of one that goes on what has come is read, each time that it is listed. A
-search looks as long as `WITHIN_S` and then says how far it has come.
+damaged one is listed by what lies before the damage, and read again when its file is another. A search looks
+as long as `WITHIN_S` and then says how far it has come.
 """
 
 from __future__ import annotations
@@ -19,9 +20,21 @@ from antiphon.replay.inspect.summary import Summary
 from antiphon.replay.lines import clock
 
 MOST_KEPT = 1_000
+MOST_CHARACTERS = 10_000_000
+"""Of what was said in all sessions that are kept."""
 WITHIN_S = 1.5
 AROUND = 60
 """Characters that are shown around what was found."""
+
+
+class Entry:
+    """What is known of a life. `ends_at`: the size of its file and when it was written, once nothing more can
+    be read of it."""
+
+    def __init__(self) -> None:
+        self.summary = Summary()
+        self.damage: str | None = None
+        self.ends_at: tuple[int, int] | None = None
 
 
 class Catalogue:
@@ -29,7 +42,9 @@ class Catalogue:
 
     def __init__(self, store: SegmentLog) -> None:
         self._store, self._lock = store, threading.Lock()
-        self._known: dict[tuple[SessionId, int], Summary] = {}
+        self._known: dict[tuple[SessionId, int], Entry] = {}
+        """The last listed behind."""
+        self._characters = 0
 
     def listed(self, search: str, before: int, limit: int) -> dict[str, Any]:
         """At most `limit` sessions that were last written before the moment `before` (ns; 0: now).
@@ -39,11 +54,6 @@ class Catalogue:
         """
         with self._lock:
             return self._listed(search.casefold(), before, limit)
-
-    def forget(self, session: SessionId) -> None:
-        with self._lock:
-            for key in [key for key in self._known if key[0] == session]:
-                del self._known[key]
 
     def _listed(self, search: str, before: int, limit: int) -> dict[str, Any]:
         rows: list[dict[str, Any]] = []
@@ -68,13 +78,11 @@ class Catalogue:
 
     def _row(self, held: Holding, search: str) -> dict[str, Any] | None:
         """None: it is not what is searched for, or was erased meanwhile."""
-        damage = None
         try:
-            summary = self._summary(held)
+            entry = self._entry(held)
         except NoSuchSession:
             return None
-        except (LogError, OSError) as error:
-            summary, damage = Summary(), getattr(error, "code", "unreadable")
+        summary = entry.summary
         found = _found(search, held.session, summary)
         if found is None:
             return None
@@ -92,30 +100,55 @@ class Catalogue:
             "live": held.live,
             "erased": held.erased,
             "audio_bytes": 0 if held.erased else held.audio_bytes,
-            "ended": damage or summary.ended,
-            "damaged": damage is not None,
+            "ended": entry.damage or summary.ended,
+            "damaged": entry.damage is not None,
             "said": found,
         }
 
-    def _summary(self, held: Holding) -> Summary:
-        key = (held.session, held.incarnation)
-        summary = self._known.pop(key, Summary())
-        if not (held.sealed and summary.next_seq):
+    def _entry(self, held: Holding) -> Entry:
+        """What is known of a life by now. Raises NoSuchSession."""
+        key, size = (held.session, held.incarnation), (held.events_bytes, held.last_written_ns)
+        entry = self._known.pop(key, None) or Entry()
+        self._characters -= entry.summary.characters
+        if entry.ends_at not in (None, size):  # salvaged, or imported anew: it may be another log
+            entry = Entry()
+        if entry.ends_at is None and self._read(held, entry):
+            entry.ends_at = size
+        self._known[key] = entry
+        self._characters += entry.summary.characters
+        self._make_room()
+        return entry
+
+    def _read(self, held: Holding, entry: Entry) -> bool:
+        """Take what has come since the last time. Whether that is all that there will be."""
+        summary, entry.damage = entry.summary, None
+        try:
             for stored in self._store.read(
                 held.session, incarnation=held.incarnation, start=summary.next_seq
             ):
-                summary = summary.step(stored)
-        self._known[key] = summary
-        if len(self._known) > MOST_KEPT:
-            del self._known[next(iter(self._known))]
-        return summary
+                summary.take(stored)
+        except NoSuchSession:
+            raise
+        except LogError as error:
+            entry.damage = error.code
+            return True
+        except OSError:  # the next time it may be possible
+            entry.damage = "unreadable"
+            return False
+        return held.sealed
+
+    def _make_room(self) -> None:
+        """Those that were not listed for the longest time are forgotten."""
+        while len(self._known) > MOST_KEPT or self._characters > MOST_CHARACTERS:
+            forgotten = self._known.pop(next(iter(self._known)))
+            self._characters -= forgotten.summary.characters
 
 
 def _found(search: str, session: SessionId, summary: Summary) -> str | None:
     """What was said where it was found, or first; None: it was not found."""
-    words = " ".join(summary.words.split())
     if not search or search in session.casefold():
-        return words[: 2 * AROUND]
+        return " ".join(summary.words[: 4 * AROUND].split())[: 2 * AROUND]
+    words = " ".join(summary.words.split())
     at = words.casefold().find(search)
     if at < 0:
         return None

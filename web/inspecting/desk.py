@@ -1,7 +1,7 @@
-"""Sessions that somebody is looking into: each is read once, and followed as long as anybody looks.
+"""Lives of sessions that somebody is looking into: each is read once, and followed as long as anybody looks.
 
 Reading goes on beside the conversations of this process, a few milliseconds at a time. What was read is kept
-for a while after the last look, for `MOST` sessions at most.
+for a while after the last look, for `MOST` lives at most.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import structlog
 from antiphon.events.envelope import Stored
 from antiphon.events.errors import LogError
 from antiphon.events.ids import SessionId
-from antiphon.events.store import CaughtUp, Log
+from antiphon.events.store import CaughtUp, Log, SealedMark
 from antiphon.replay.inspect.life import LifeView
 
 log = structlog.get_logger(__name__)
@@ -29,9 +29,12 @@ PAUSE_S = 0.001
 
 
 class Inspection:
-    """The latest life of one session, as far as it has been read."""
+    """One life of a session, as far as it has been read. What else is read of it is read of that life."""
 
-    def __init__(self, store: Log, session: SessionId) -> None:
+    def __init__(
+        self, session: SessionId, incarnation: int, events: AsyncIterator[Stored | CaughtUp | SealedMark]
+    ) -> None:
+        self.session, self.incarnation = session, incarnation
         self.life = LifeView(session)
         self.caught_up = self.over = False
         self.damage: str | None = None
@@ -40,7 +43,7 @@ class Inspection:
         self.release: asyncio.TimerHandle | None = None
         self._moved = asyncio.Event()
         self._telling: asyncio.TimerHandle | None = None
-        self._reading = asyncio.create_task(self._read(store, session))
+        self._reading = asyncio.create_task(self._read(events))
 
     @property
     def coming(self) -> asyncio.Event:
@@ -52,14 +55,21 @@ class Inspection:
         while self.life.next_seq <= seq and not (self.caught_up or self.over):
             await self.coming.wait()
 
+    async def read_whole(self) -> None:
+        """Until everything that there is has been read."""
+        while not (self.caught_up or self.over):
+            await self.coming.wait()
+
     def close(self) -> None:
         self._reading.cancel()
+        if self.release is not None:
+            self.release.cancel()
         if self._telling is not None:
             self._telling.cancel()
 
-    async def _read(self, store: Log, session: SessionId) -> None:
+    async def _read(self, events: AsyncIterator[Stored | CaughtUp | SealedMark]) -> None:
         try:
-            async for what in store.follow(session):
+            async for what in events:
                 if isinstance(what, Stored):
                     self.life.take(what)
                     if not self.caught_up and what.seq % AT_ONCE == 0:
@@ -70,7 +80,7 @@ class Inspection:
         except LogError as error:
             self.damage = str(error)
         except Exception as error:  # nobody waits for what is not shown any more because of a mistake of ours
-            log.error("inspection.failed", session=session, exc_info=error)
+            log.error("inspection.failed", session=self.session, exc_info=error)
             self.damage = "the log cannot be shown"
         self.over = True
         self._tell()
@@ -91,14 +101,17 @@ class Desk:
 
     def __init__(self, store: Log) -> None:
         self._store = store
-        self._open: dict[SessionId, Inspection] = {}
+        self._open: dict[tuple[SessionId, int], Inspection] = {}
 
     @contextlib.asynccontextmanager
     async def look(self, session: SessionId) -> AsyncIterator[Inspection]:
-        """The session, from now on followed. Raises LogError where there is none."""
-        self._store.head(session)
-        inspection = self._open.pop(session, None) or Inspection(self._store, session)
-        self._open[session] = inspection
+        """The latest life of the session, from now on followed. Raises LogError where there is none."""
+        incarnation = self._store.head(session).incarnation
+        key = session, incarnation
+        inspection = self._open.pop(key, None)
+        if inspection is None:
+            inspection = Inspection(session, incarnation, self._store.follow(session))
+        self._open[key] = inspection
         self._make_room()
         if inspection.release is not None:
             inspection.release.cancel()
@@ -109,19 +122,19 @@ class Desk:
             inspection.lookers -= 1
             if not inspection.lookers:
                 loop = asyncio.get_running_loop()
-                inspection.release = loop.call_later(KEPT_S, self.forget, session)
-
-    def forget(self, session: SessionId) -> None:
-        """What was read of it is void, or has been kept for long enough."""
-        inspection = self._open.get(session)
-        if inspection is not None and not inspection.lookers:
-            del self._open[session]
-            inspection.close()
+                inspection.release = loop.call_later(KEPT_S, self._forget, key)
 
     def close(self) -> None:
         for inspection in self._open.values():
             inspection.close()
 
+    def _forget(self, key: tuple[SessionId, int]) -> None:
+        """What was read of it has been kept for long enough."""
+        inspection = self._open.get(key)
+        if inspection is not None and not inspection.lookers:
+            del self._open[key]
+            inspection.close()
+
     def _make_room(self) -> None:
-        for session in [*self._open][: max(len(self._open) - MOST, 0)]:
-            self.forget(session)
+        for key in [*self._open][: max(len(self._open) - MOST, 0)]:
+            self._forget(key)

@@ -34,10 +34,12 @@ def chunk(inspection: Inspection, since: int) -> dict[str, Any]:
 
 
 async def lines(inspection: Inspection, since: int) -> AsyncIterator[bytes]:
+    """What events from seq `since` on say; of those before it nothing, though they have yet to be read."""
+    await inspection.reach(since - 1)
     while True:
         over, coming = inspection.over, inspection.coming
         said = chunk(inspection, since)
-        since = inspection.life.next_seq
+        since = max(since, inspection.life.next_seq)
         yield msgspec.json.encode(said) + b"\n"
         if over:
             return

@@ -23,17 +23,16 @@ from litestar.response import Stream
 
 from antiphon.events.envelope import BlobRef
 from antiphon.events.errors import LogError
-from antiphon.events.ids import SessionId
 from antiphon.events.store import Log, Scope
 from antiphon.events.units import ms_to_samples
 from antiphon.replay import recording
 from antiphon.replay.errors import RecordingError
 from antiphon.replay.inspect.peaks import columns
-from antiphon.replay.sound import excerpt, write_wav
-from antiphon.web.callers import Asked, Missing, answer
-from antiphon.web.half_duplex.dialect import named
+from antiphon.replay.sound import write_wav
+from antiphon.web.callers import Missing, Request, answer, recorded
 
-from .asked import flag, number, session_of
+from .asked import check_life, flag, looked_into, number, session_of
+from .desk import Inspection
 
 LONGEST_MS = 7 * 24 * 3_600_000
 MOST_COLUMNS = 4_096
@@ -42,49 +41,53 @@ PIECE = 1 << 16
 
 
 @get("/api/logs/{name:str}/peaks")
-async def peaks(request: Asked, state: State, name: str) -> Stream:
+async def peaks(request: Request, state: State, name: str) -> Stream:
     session = session_of(request, state, name)
     start, stop = _between(request, LONGEST_MS)
     count = number(request, "columns", 1_000, MOST_COLUMNS, 1)
-    async with state.server.desk.look(session) as inspection:
-        await inspection.reach(LONGEST_MS)
-        payload = _silent_without(state.server.store, session)
+    async with looked_into(request, state, session) as inspection:
+        await inspection.read_whole()
+        payload = _silent_without(_payload(state.server.recorded, inspection))
         made = columns(inspection.life, payload, ms_to_samples(start), ms_to_samples(stop), count)
         return Stream(made, media_type="application/octet-stream")
 
 
 @get("/api/logs/{name:str}/sound")
-async def sound(request: Asked, state: State, name: str) -> Response[bytes]:
+async def sound(request: Request, state: State, name: str) -> Response[bytes]:
     session = session_of(request, state, name)
     start, stop = _between(request, LONGEST_SOUND_MS)
-    async with state.server.desk.look(session) as inspection:
-        await inspection.reach(LONGEST_MS)
-        placed = inspection.life.placed(generated=flag(request, "generated"))
-        wanted, made = excerpt(placed, ms_to_samples(start), ms_to_samples(stop)), BytesIO()
-        await asyncio.to_thread(write_wav, wanted, partial(state.server.store.read_blob, session), made)
-        return Response(made.getvalue(), media_type="audio/wav")
+    generated = flag(request, "generated")
+    async with looked_into(request, state, session) as inspection:
+        await inspection.read_whole()
+        wav = await asyncio.to_thread(_wav, state.server.recorded, inspection, start, stop, generated)
+        return Response(wav, media_type="audio/wav")
 
 
 @get("/api/logs/{name:str}/images/{seq:int}", sync_to_thread=True)
-def image(request: Asked, state: State, name: str, seq: int) -> Response[bytes]:
-    session, store = session_of(request, state, name), state.server.store
-    for stored in store.read(session, start=seq, stop=seq + 1):
+def image(request: Request, state: State, name: str, seq: int) -> Response[bytes]:
+    session, store = session_of(request, state, name), state.server.recorded
+    life = store.head(session).incarnation
+    check_life(request, life)
+    for stored in store.read(session, incarnation=life, start=seq, stop=seq + 1):
         media_type = getattr(stored.event, "media_type", "")
         if stored.blob is not None and media_type.startswith("image/"):
-            return Response(store.read_blob(session, stored.blob), media_type=media_type)
+            contents = store.read_blob(session, stored.blob, incarnation=life)
+            return Response(contents, media_type=media_type)
     raise Missing
 
 
 @post("/api/logs/{name:str}/download", status_code=200)
-async def download(request: Asked, state: State, name: str) -> Response[Any]:
+async def download(request: Request, state: State, name: str) -> Response[Any]:
     """Made in a file of its own before the first byte is sent: it is checked from end to end meanwhile."""
     form = await request.form()
     server: Any = state.server
     server.doors.admit_operator(request.headers, (), str(form.get("api_key", "")) or None)
-    session = named(name)
+    session = recorded(name)
+    life = server.recorded.head(session).incarnation
+    check_life(request, life)
     made = tempfile.TemporaryFile(dir=server.settings.data)  # noqa: SIM115  # closed when it has been sent
     try:
-        await asyncio.to_thread(recording.write, server.store, session, made)
+        await asyncio.to_thread(recording.write, server.recorded, session, made, incarnation=life)
     except RecordingError as error:
         made.close()
         return answer(409, error.code, str(error))
@@ -96,28 +99,37 @@ async def download(request: Asked, state: State, name: str) -> Response[Any]:
 
 
 @delete("/api/logs/{name:str}/audio", status_code=200)
-async def erase_audio(request: Asked, state: State, name: str) -> dict[str, str]:
+async def erase_audio(request: Request, state: State, name: str) -> dict[str, str]:
     """Not while somebody is talking in it: then it is refused as `locked`."""
-    session, server = session_of(request, state, name), state.server
-    await asyncio.to_thread(server.store.erase, session, Scope.AUDIO)
-    server.catalogue.forget(session)
+    session = session_of(request, state, name)
+    await asyncio.to_thread(state.server.recorded.erase, session, Scope.AUDIO)
     return {"session": session, "erased": "audio"}
 
 
-def _between(request: Asked, longest_ms: int) -> tuple[int, int]:
+def _between(request: Request, longest_ms: int) -> tuple[int, int]:
     start = number(request, "from_ms", 0, LONGEST_MS)
     return start, number(request, "to_ms", start + 1_000, start + longest_ms, start + 1)
 
 
-def _silent_without(store: Log, session: SessionId) -> Callable[[BlobRef], bytes]:
+def _wav(store: Log, of: Inspection, start_ms: int, stop_ms: int, generated: bool) -> bytes:
+    laid, made = of.life.laid(generated=generated), BytesIO()
+    write_wav(laid.between(ms_to_samples(start_ms), ms_to_samples(stop_ms)), _payload(store, of), made)
+    return made.getvalue()
+
+
+def _payload(store: Log, of: Inspection) -> Callable[[BlobRef], bytes]:
+    return partial(store.read_blob, of.session, incarnation=of.incarnation)
+
+
+def _silent_without(payload: Callable[[BlobRef], bytes]) -> Callable[[BlobRef], bytes]:
     """Audio that was erased or is damaged looks silent: `antiphon log verify` says which it is."""
 
-    def payload(ref: BlobRef) -> bytes:
+    def found(ref: BlobRef) -> bytes:
         with contextlib.suppress(LogError):
-            return store.read_blob(session, ref)
+            return payload(ref)
         return b""
 
-    return payload
+    return found
 
 
 def _pieces(made: IO[bytes]) -> Iterator[bytes]:

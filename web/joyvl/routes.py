@@ -21,8 +21,7 @@ from antiphon.actors.admission import CannotOpen
 from antiphon.actors.modes.joyvl.commands import Tick
 from antiphon.actors.modes.joyvl.personas import PERSONAS
 from antiphon.projections.joyvl import frames as f
-from antiphon.web.callers import Asked as Request
-from antiphon.web.callers import SeveralProcesses, caller
+from antiphon.web.callers import Request, SeveralProcesses, caller
 from antiphon.web.intake import READERS
 
 from .body import MOST_BODY, BadBody, NoFrame, read, read_object, session_in
