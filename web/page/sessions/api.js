@@ -14,6 +14,11 @@ export class Refusal extends Error {
     this.status = status;
     this.code = code;
   }
+
+  /** It may be another answer the next time. */
+  get isPassing() {
+    return this.status === 0 || this.status >= 500;
+  }
 }
 
 export const key = () => sessionStorage.getItem(KEY) ?? "";
@@ -24,6 +29,36 @@ export function keepKey(given) {
   else sessionStorage.removeItem(KEY);
 }
 
+/** Which life of the session is shown: of another nothing is wanted. @type {number | null} */
+let life = null;
+
+/** @param {number} shown */
+export function keepLife(shown) {
+  life = shown;
+}
+
+/** @param {string} path below /api/logs */
+export function address(path) {
+  const url = new URL(`/api/logs${path}`, location.href);
+  if (life !== null) url.searchParams.set("life", String(life));
+  return url.href;
+}
+
+/**
+ * What comes of an answer. Rejects with Refusal when the connection breaks meanwhile, and with AbortError.
+ * @template T
+ * @param {Promise<T>} coming
+ * @param {AbortSignal} [signal]
+ */
+export async function arrived(coming, signal) {
+  try {
+    return await coming;
+  } catch {
+    signal?.throwIfAborted();
+    throw new Refusal(0, "unreachable", "The server does not answer.");
+  }
+}
+
 /**
  * Rejects with Refusal, and with AbortError.
  * @param {string} path below /api/logs
@@ -31,20 +66,31 @@ export function keepKey(given) {
  */
 export async function request(path, options = {}) {
   const headers = key() ? { authorization: `Bearer ${key()}` } : undefined;
-  let answer;
-  try {
-    answer = await fetch(`/api/logs${path}`, { ...options, headers, cache: "no-store" });
-  } catch (error) {
-    if (options.signal?.aborted) throw error;
-    throw new Refusal(0, "unreachable", "The server does not answer.");
-  }
+  const answer = await arrived(fetch(address(path), { ...options, headers, cache: "no-store" }), options.signal);
   if (answer.ok) return answer;
   const { error } = await answer.json().catch(() => ({}));
+  options.signal?.throwIfAborted();
   throw new Refusal(answer.status, error?.code ?? "", error?.message ?? answer.statusText);
 }
 
 /** @param {string} path @param {AbortSignal} [signal] */
-export const ask = async (path, signal) => (await request(path, { signal })).json();
+export const ask = async (path, signal) => arrived((await request(path, { signal })).json(), signal);
+
+/**
+ * What an answer brings, as it comes. Rejects as `arrived` does.
+ * @template T
+ * @param {ReadableStream<T> | null} body
+ * @param {AbortSignal} signal
+ */
+export async function* pieces(body, signal) {
+  const reader = body?.getReader();
+  while (reader) {
+    const { done, value } = await arrived(reader.read(), signal);
+    signal.throwIfAborted();
+    if (done) return;
+    yield value;
+  }
+}
 
 /**
  * Every line of a stream of JSON lines, as it comes.
@@ -54,13 +100,9 @@ export const ask = async (path, signal) => (await request(path, { signal })).jso
  */
 export async function follow(path, signal, take) {
   const { body } = await request(path, { signal });
-  if (!body) return;
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let held = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const lines = (held + value).split("\n");
+  for await (const text of pieces(body?.pipeThrough(new TextDecoderStream()) ?? null, signal)) {
+    const lines = (held + text).split("\n");
     held = lines.pop() ?? "";
     for (const line of lines) if (line) take(JSON.parse(line));
   }
@@ -75,6 +117,7 @@ export function told(error) {
   if (error.status === 401) return "Looking into sessions takes an operator's key.";
   if (error.code === "locked") return "Somebody is talking in this session: its audio cannot be erased now.";
   if (error.code === "erased") return "The audio of this session was erased.";
+  if (error.code === "other_life") return "The id of this session has been used again since: reload the page to see what for.";
   if (error.status === 404) return "There is no such session here, or not any more.";
   return error.message;
 }

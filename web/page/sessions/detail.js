@@ -1,6 +1,6 @@
 /** One event whole: what it says, what led to it, what came of it, what the server knew then, and what was seen. */
 
-import { ask, request } from "./api.js";
+import { arrived, ask, request } from "./api.js";
 import { child } from "./gate.js";
 import { clock } from "./times.js";
 
@@ -86,8 +86,8 @@ export class Detail {
     image.alt = `The image of event ${seq}`;
     this.#panel.append(image);
     try {
-      const shown = await (await request(`/${this.#session}/images/${seq}`, { signal })).blob();
-      image.src = URL.createObjectURL(shown);
+      const answer = await request(`/${this.#session}/images/${seq}`, { signal });
+      image.src = URL.createObjectURL(await arrived(answer.blob(), signal));
       image.onload = () => URL.revokeObjectURL(image.src);
     } catch (error) {
       image.remove();

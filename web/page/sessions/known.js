@@ -1,7 +1,7 @@
 /** What is known of a session's course so far: it grows line by line. */
 
 /**
- * A point of the timeline: event, ms since the beginning, lane, a few words.
+ * A point of the timeline: event, ms since the beginning, lane, label.
  * @typedef {[number, number, string, string]} Mark
  *
  * @typedef {object} Span
@@ -13,7 +13,6 @@
  * @property {string} text
  * @property {number | null} heard_ms
  * @property {number | null} waited_ms
- * @property {number | null} epoch
  * @property {string | null} outcome
  *
  * @typedef {object} Line
@@ -41,7 +40,7 @@ export class Known {
 
   /** @param {Line} line */
   take(line) {
-    this.nextSeq = line.next_seq;
+    this.nextSeq = Math.max(line.next_seq, this.nextSeq);
     this.untilMs = Math.max(line.until_ms, this.untilMs);
     this.isCaughtUp = line.caught_up;
     this.isOver = line.over;

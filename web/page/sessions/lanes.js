@@ -9,6 +9,8 @@ const WAVE = 58;
 const WORDS = 18;
 const LANE = 18;
 const GAP = 6;
+/** Px: of a label that is cut off. */
+const LEAST_OF_A_LABEL = 60;
 
 /** Where each lane lies. @type {(lanes: string[]) => {you: number, it: number, lanes: Map<string, number>, height: number}} */
 export function layout(lanes) {
@@ -48,10 +50,13 @@ export function draw(scene) {
     const own = spans.filter((one) => one.side === side);
     said(scene, own, place[side] + WAVE);
   }
-  for (const [lane, y] of place.lanes) title(scene, LABELS[/** @type {keyof typeof LABELS} */ (lane)], y);
   title(scene, "You", place.you);
   title(scene, "Antiphon", place.it);
-  for (const mark of scene.known.between(scene.range.fromMs, scene.range.toMs)) point(scene, mark, place.lanes);
+  const marks = scene.known.between(scene.range.fromMs, scene.range.toMs);
+  for (const [lane, y] of place.lanes) {
+    const right = title(scene, LABELS[/** @type {keyof typeof LABELS} */ (lane)], y);
+    points(scene, marks.filter((mark) => mark[2] === lane), y, right);
+  }
   playhead(scene, place.height);
 }
 
@@ -130,36 +135,50 @@ function words(scene, span, from, to, y) {
   pen.fillText(fitted(pen, `${waited}${span.text}`, to - left - 4), left, y + 14);
 }
 
-/** @type {(pen: CanvasRenderingContext2D, text: string, room: number) => string} */
-function fitted(pen, text, room) {
+/**
+ * Nothing where there is so little room that what is left would say nothing.
+ * @type {(pen: CanvasRenderingContext2D, text: string, room: number, least?: number) => string}
+ */
+function fitted(pen, text, room, least = 24) {
   if (room < 24) return "";
-  if (pen.measureText(text).width <= room) return text;
-  const share = room / pen.measureText(text).width;
-  return `${text.slice(0, Math.max(Math.floor(text.length * share) - 1, 0))}…`;
+  const { width } = pen.measureText(text);
+  if (width <= room) return text;
+  if (room < least) return "";
+  return `${text.slice(0, Math.max(Math.floor((text.length * room) / width) - 1, 0))}…`;
 }
 
-/** @type {(scene: Scene, name: string, y: number) => void} */
+/** Where it ends. @type {(scene: Scene, name: string, y: number) => number} */
 function title(scene, name, y) {
   const { pen } = scene;
   pen.font = "11px system-ui, sans-serif";
+  const right = pen.measureText(name).width + 8;
   pen.fillStyle = scene.colour("--paper");
   pen.globalAlpha = 0.8;
-  pen.fillRect(0, y + 2, pen.measureText(name).width + 8, 14);
+  pen.fillRect(0, y + 2, right, 14);
   pen.globalAlpha = 1;
   pen.fillStyle = scene.colour("--soft");
   pen.fillText(name, 4, y + 13);
+  return right;
 }
 
-/** @type {(scene: Scene, mark: import("./known.js").Mark, lanes: Map<string, number>) => void} */
-function point(scene, [seq, ms, lane], lanes) {
-  const y = lanes.get(lane);
-  if (y === undefined) return;
-  const isChosen = seq === scene.chosen;
-  scene.pen.fillStyle = scene.colour(isChosen ? "--ink" : lane === "faults" ? "--fault" : "--mark");
-  const half = isChosen ? 4 : lane === "heard" ? 1 : 3;
-  scene.pen.beginPath();
-  scene.pen.roundRect(x(scene, ms) - half, y + 4, 2 * half, 11, half);
-  scene.pen.fill();
+/**
+ * The marks of a lane, with their labels where there is room between one and the next.
+ * @type {(scene: Scene, marks: import("./known.js").Mark[], y: number, left: number) => void}
+ */
+function points(scene, marks, y, left) {
+  marks.forEach(([seq, ms, lane, label], k) => {
+    const at = x(scene, ms);
+    const isChosen = seq === scene.chosen;
+    const half = isChosen ? 4 : lane === "heard" ? 1 : 3;
+    const from = Math.max(at + half + 3, left + 4);
+    const next = k + 1 < marks.length ? x(scene, marks[k + 1][1]) : scene.width;
+    scene.pen.fillStyle = scene.colour("--soft");
+    scene.pen.fillText(fitted(scene.pen, label, next - from - 6, LEAST_OF_A_LABEL), from, y + 13);
+    scene.pen.fillStyle = scene.colour(isChosen ? "--ink" : lane === "faults" ? "--fault" : "--mark");
+    scene.pen.beginPath();
+    scene.pen.roundRect(at - half, y + 4, 2 * half, 11, half);
+    scene.pen.fill();
+  });
 }
 
 /** @type {(scene: Scene, height: number) => void} */

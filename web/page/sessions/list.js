@@ -26,21 +26,24 @@ const body = element("sessions", HTMLTableSectionElement);
 const search = element("search", HTMLInputElement);
 const state = element("state", HTMLElement);
 const more = element("more", HTMLButtonElement);
-const keyForm = element("key-form", HTMLFormElement);
 const gate = new Gate(() => void load());
 /** Where older ones begin; null: there are none. @type {string | null} */
 let next = null;
 /** Whether nothing but the newest is shown: only that is brought up to date. */
 let isNewest = true;
 let asking = new AbortController();
+/** @type {number | undefined} */
+let again;
 
 /** @param {string} before empty: from the newest on */
 async function load(before = "") {
+  clearTimeout(again);
   asking.abort();
   asking = new AbortController();
+  const { signal } = asking;
   const query = new URLSearchParams({ search: search.value.trim(), before: before || "0" });
   try {
-    const found = await ask(`?${query}`, asking.signal);
+    const found = await ask(`?${query}`, signal);
     gate.clear();
     if (!before) body.replaceChildren();
     isNewest = !before;
@@ -51,6 +54,14 @@ async function load(before = "") {
   } catch (error) {
     gate.tell(error);
   }
+  if (!signal.aborted) again = setTimeout(bringUpToDate, AGAIN_MS);
+}
+
+/** Only between two answers: what somebody has asked for is not thrown away for it. */
+function bringUpToDate() {
+  const isRead = body.contains(document.activeElement) || gate.isAsking;
+  if (isNewest && !search.value && !document.hidden && !isRead) void load();
+  else again = setTimeout(bringUpToDate, AGAIN_MS);
 }
 
 /** @param {number} looked */
@@ -85,8 +96,4 @@ element("search-form", HTMLFormElement).addEventListener("submit", (event) => {
 });
 search.addEventListener("input", () => search.value || void load());
 more.addEventListener("click", () => next !== null && void load(next));
-setInterval(() => {
-  const isRead = body.contains(document.activeElement) || !keyForm.hidden;
-  if (isNewest && !search.value && !document.hidden && !isRead) void load();
-}, AGAIN_MS);
 void load();

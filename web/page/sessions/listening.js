@@ -1,6 +1,6 @@
 /** Hearing a session from any point on: the user on the left, what was played to them on the right. */
 
-import { request } from "./api.js";
+import { arrived, request } from "./api.js";
 
 /** @typedef {{context: AudioContext, fromMs: number, nextMs: number, stopped: AbortController}} Playing */
 
@@ -79,7 +79,7 @@ export class Listening {
     const query = new URLSearchParams({ from_ms: String(from), to_ms: String(from + PIECE_MS) });
     if (this.generated) query.set("generated", "1");
     const answer = await request(`/${this.#session}/sound?${query}`, { signal: stopped.signal });
-    const sound = decoded(context, await answer.arrayBuffer());
+    const sound = decoded(context, await arrived(answer.arrayBuffer(), stopped.signal));
     if (stopped.signal.aborted) return;
     if (sound) {
       const source = new AudioBufferSourceNode(context, { buffer: sound });

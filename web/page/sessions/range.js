@@ -7,6 +7,8 @@ const MARGIN = 1.02;
 export class Range {
   fromMs = 0;
   toMs = 1000;
+  /** How often somebody has chosen another part; what only grows is still the same. */
+  choices = 0;
   #untilMs = 1000;
   /** All of it is shown, and will be. */
   isWhole = true;
@@ -18,26 +20,24 @@ export class Range {
   /** The timeline has become longer. @type {(untilMs: number, follows: boolean) => void} */
   grow(untilMs, follows) {
     this.#untilMs = Math.max(untilMs, SHORTEST_MS);
-    if (this.isWhole) this.whole();
-    else if (follows && this.toMs < this.#untilMs) this.move(this.#untilMs - this.toMs);
+    if (this.isWhole) this.#setWhole();
+    else if (follows && this.toMs < this.#untilMs) this.#set(this.#untilMs - this.lengthMs, this.lengthMs);
   }
 
   whole() {
     this.isWhole = true;
-    this.fromMs = 0;
-    this.toMs = this.#untilMs * MARGIN;
+    this.choices += 1;
+    this.#setWhole();
   }
 
   /** The last of it. @param {number} ms */
   last(ms) {
-    this.isWhole = false;
-    this.#set(this.#untilMs - ms, ms);
+    this.#choose(this.#untilMs - ms, ms);
   }
 
   /** @param {number} byMs */
   move(byMs) {
-    this.isWhole = false;
-    this.#set(this.fromMs + byMs, this.lengthMs);
+    this.#choose(this.fromMs + byMs, this.lengthMs);
   }
 
   /**
@@ -47,13 +47,25 @@ export class Range {
   zoom(factor, aroundMs) {
     const length = Math.min(Math.max(this.lengthMs * factor, SHORTEST_MS), this.#untilMs * MARGIN);
     const share = (aroundMs - this.fromMs) / this.lengthMs;
+    this.#choose(aroundMs - share * length, length);
     this.isWhole = length >= this.#untilMs * MARGIN;
-    this.#set(aroundMs - share * length, length);
   }
 
   /** See to it that a moment is seen. @param {number} ms */
   show(ms) {
     if (ms < this.fromMs || ms > this.toMs) this.move(ms - this.fromMs - this.lengthMs / 3);
+  }
+
+  #setWhole() {
+    this.fromMs = 0;
+    this.toMs = this.#untilMs * MARGIN;
+  }
+
+  /** @type {(fromMs: number, lengthMs: number) => void} */
+  #choose(fromMs, lengthMs) {
+    this.isWhole = false;
+    this.choices += 1;
+    this.#set(fromMs, lengthMs);
   }
 
   /** @type {(fromMs: number, lengthMs: number) => void} */

@@ -1,6 +1,6 @@
 /** One session: its timeline, its events, and what can be heard and taken along of it. */
 
-import { ask, follow, key, request } from "./api.js";
+import { address, ask, follow, keepLife, key, Refusal, request } from "./api.js";
 import { Detail } from "./detail.js";
 import { element, Gate } from "./gate.js";
 import { Known } from "./known.js";
@@ -45,27 +45,47 @@ const listening = new Listening(path, {
   trouble,
 });
 
+let watching = new AbortController();
+
+/** From the beginning, or from where it stopped. There is one watch at a time. */
 async function begin() {
+  watching.abort();
+  watching = new AbortController();
+  const { signal } = watching;
   try {
-    show(await ask(`/${path}`));
-    gate.clear();
-    await watch();
+    show(await ask(`/${path}`, signal));
+    restore();
+    await watch(signal);
+    show(await ask(`/${path}`, signal));
   } catch (error) {
     gate.tell(error);
   }
 }
 
-/** Until the session is over; a connection that is lost is made again. */
-async function watch() {
+/** Until the session is over; a connection that is lost is made again. @param {AbortSignal} signal */
+async function watch(signal) {
   while (!known.isOver) {
+    let isBack = false;
     try {
-      await follow(`/${path}/follow?from=${known.nextSeq}`, new AbortController().signal, take);
+      await follow(`/${path}/follow?from=${known.nextSeq}`, signal, (line) => {
+        if (!isBack) restore();
+        isBack = true;
+        take(line);
+      });
     } catch (error) {
-      if (!known.nextSeq) throw error;
+      if (!(error instanceof Refusal && error.isPassing)) throw error;
       gate.tell(error);
     }
     if (!known.isOver) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }
+}
+
+/** The server answers: of what has failed nothing is told any more, and it is asked for again. */
+function restore() {
+  gate.clear();
+  waves.retry();
+  timeline.show();
+  table.show();
 }
 
 /** @param {import("./known.js").Line} line */
@@ -82,15 +102,20 @@ function take(line) {
   table.refresh();
 }
 
-/** @param {{session: string, events: number, audio_bytes: number, erased: boolean, lives: number, sealed: boolean}} head */
-function show({ session, events, audio_bytes, erased, lives, sealed }) {
+/**
+ * @typedef {{session: string, life: number, lives: number, events: number}} Counts
+ * @typedef {Counts & {audio_bytes: number, erased: boolean, sealed: boolean}} Head
+ * @param {Head} head
+ */
+function show({ session, life, lives, events, audio_bytes, erased, sealed }) {
+  keepLife(life);
   element("title", HTMLElement).textContent = session;
   document.title = `${session} - Antiphon`;
   const facts = [`${events} events`, erased ? "audio erased" : size(audio_bytes), sealed ? "over" : "open"];
   if (lives > 1) facts.push(`the latest of ${lives} lives`);
   element("facts", HTMLElement).textContent = facts.join(", ");
   element("erase", HTMLButtonElement).disabled = erased;
-  element("download", HTMLFormElement).action = `/api/logs/${path}/download`;
+  element("download", HTMLFormElement).action = address(`/${path}/download`);
 }
 
 /** @param {number} seq */
@@ -160,7 +185,7 @@ sure.addEventListener("close", async () => {
     await request(`/${path}/audio`, { method: "DELETE" });
     listening.stop();
     waves.waves = [];
-    show({ ...(await ask(`/${path}`)) });
+    show(await ask(`/${path}`));
     timeline.show();
   } catch (error) {
     gate.tell(error);

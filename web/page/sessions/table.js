@@ -4,12 +4,18 @@ import { ask } from "./api.js";
 import { child } from "./gate.js";
 import { clock } from "./times.js";
 
-/** @typedef {{seq: number, at_ms: number, type: string, cause: number | null, facts: string, quiet: boolean}} Row */
+/** @typedef {{seq: number, at_ms: number, type: string, cause: number | null, facts: string}} Row */
+
+/**
+ * Rows that are asked for together. They are shown until others have come in their place. `isDue`: they are to be
+ * asked for (again).
+ * @typedef {{rows: Row[], isDue: boolean, isAsked: boolean}} Stretch
+ */
 
 /** As in the style sheet. */
 const ROW_PX = 30;
-/** Rows that are asked for together. */
-const WINDOW = 100;
+/** How many they are. */
+const STRETCH = 100;
 const AROUND = 8;
 
 export class Table {
@@ -21,8 +27,8 @@ export class Table {
   #on;
   #rows = document.createElement("div");
   #space = document.createElement("div");
-  /** @type {Map<number, Row[] | null>} null: on its way */
-  #windows = new Map();
+  /** By the index of their first. @type {Map<number, Stretch>} */
+  #stretches = new Map();
   /** @type {number | null} */
   #chosen = null;
   /** The index of an event that was chosen before it was here. @type {number | null} */
@@ -54,11 +60,8 @@ export class Table {
 
   /** More is known, or others are wanted. */
   refresh(anew = false) {
-    if (anew) this.#windows.clear();
-    for (const [first, rows] of this.#windows) {
-      const hasGrown = rows !== null && rows.length < Math.min(WINDOW, this.count - first);
-      if (hasGrown) this.#windows.delete(first);
-    }
+    if (anew) this.#stretches.clear();
+    for (const [first, held] of this.#stretches) held.isDue ||= held.rows.length < this.#lengthOf(first);
     this.show();
   }
 
@@ -111,34 +114,51 @@ export class Table {
     return line;
   }
 
-  /** @param {number} index @returns {Row | undefined} */
-  #row(index) {
-    const first = index - (index % WINDOW);
-    if (!this.#windows.has(first)) void this.#ask(first);
-    return this.#windows.get(first)?.[index - first];
+  /** How many rows a window has by now. @param {number} first */
+  #lengthOf(first) {
+    return Math.min(STRETCH, this.count - first);
   }
 
-  /** @param {number} first */
-  async #ask(first) {
-    this.#windows.set(first, null);
-    const last = Math.min(first + WINDOW, this.count) - 1;
+  /** @param {number} index @returns {Row | undefined} */
+  #row(index) {
+    const first = index - (index % STRETCH);
+    /** @type {Stretch} */
+    const held = this.#stretches.get(first) ?? { rows: [], isDue: true, isAsked: false };
+    this.#stretches.set(first, held);
+    if (held.isDue && !held.isAsked) void this.#ask(first, held);
+    return held.rows[index - first];
+  }
+
+  /** @type {(first: number, held: Stretch) => Promise<void>} */
+  async #ask(first, held) {
+    held.isAsked = true;
+    held.isDue = false;
+    const last = first + this.#lengthOf(first) - 1;
     const [from, to] = this.everything ? [first, last] : [first, last].map((index) => this.#known.notable[index]);
     const query = new URLSearchParams({
       from: String(from),
       to: String(to),
-      limit: String(WINDOW),
+      limit: String(STRETCH),
       all: this.everything ? "1" : "0",
     });
     try {
-      this.#windows.set(first, await ask(`/${this.#session}/events?${query}`));
-      this.show();
-      const awaited = this.#awaited === null ? undefined : this.#row(this.#awaited);
-      if (awaited) this.#awaited = null;
-      if (awaited) this.#on.chose(awaited);
+      held.rows = await ask(`/${this.#session}/events?${query}`);
+      held.isDue &&= held.rows.length < this.#lengthOf(first);
     } catch (error) {
-      this.#windows.delete(first);
-      this.#on.trouble(error);
+      held.isDue = true;
+      return void this.#on.trouble(error);
+    } finally {
+      held.isAsked = false;
     }
+    if (this.#stretches.get(first) === held) this.#came();
+  }
+
+  #came() {
+    this.show();
+    const awaited = this.#awaited === null ? undefined : this.#row(this.#awaited);
+    if (!awaited) return;
+    this.#awaited = null;
+    this.#on.chose(awaited);
   }
 
   /** @param {KeyboardEvent} event */

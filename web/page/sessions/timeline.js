@@ -37,6 +37,7 @@ export class Timeline {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.show());
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener("pointerdown", (event) => this.#press(event));
+    canvas.addEventListener("pointermove", (event) => this.#pointAt(event));
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
@@ -74,8 +75,7 @@ export class Timeline {
     const pen = this.#canvas.getContext("2d");
     if (!pen || !width) return;
     pen.scale(scale, scale);
-    const { fromMs, toMs } = this.range;
-    if (this.#known.isCaughtUp) this.#waves.want(fromMs, toMs, width, this.#known.untilMs);
+    if (this.#known.isCaughtUp) this.#waves.want(this.range, width, this.#known);
     const style = getComputedStyle(this.#canvas);
     const colour = (/** @type {string} */ name) => style.getPropertyValue(name);
     const { range, positionMs, chosen } = this;
@@ -123,15 +123,26 @@ export class Timeline {
 
   /** @type {(x: number, y: number) => void} */
   #click(x, y) {
+    const [near] = this.#near(x, y);
+    if (near) this.#on.chose(near[0]);
+    this.#on.moved(near ? near[1] : this.#ms(x));
+  }
+
+  /** Say what the mark is that is pointed at. @param {PointerEvent} event */
+  #pointAt({ offsetX, offsetY }) {
+    const [near] = this.#near(offsetX, offsetY);
+    this.#canvas.title = near ? `${clock(near[1])} ${near[3]}` : "";
+  }
+
+  /** The marks that may be meant, the nearest first. @type {(x: number, y: number) => import("./known.js").Mark[]} */
+  #near(x, y) {
     const lanes = Object.keys(LABELS);
     const place = layout(lanes);
     const lane = lanes.findLast((one) => y >= (place.lanes.get(one) ?? Infinity));
-    const near = this.#known
+    return this.#known
       .between(this.#ms(x - NEAR_PX), this.#ms(x + NEAR_PX))
       .filter((mark) => mark[2] === lane)
       .sort(([, a], [, b]) => Math.abs(a - this.#ms(x)) - Math.abs(b - this.#ms(x)));
-    if (near.length) this.#on.chose(near[0][0]);
-    this.#on.moved(near.length ? near[0][1] : this.#ms(x));
   }
 
   /** @param {KeyboardEvent} event */

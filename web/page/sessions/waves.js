@@ -1,8 +1,10 @@
 /** The waveforms of what is seen, as the server makes them: they are drawn as they come. */
 
-import { request } from "./api.js";
+import { pieces, request } from "./api.js";
 
 const SOON_MS = 60;
+/** While a session goes on, what has come is asked for when it is as much. */
+const GROWN_MS = 1000;
 
 /**
  * Three bytes a column: the user, the answers, the probability of speech.
@@ -15,7 +17,12 @@ export class Waves {
   #asking = new AbortController();
   /** @type {number | undefined} */
   #timer;
-  #wanted = "";
+  /** Something is asked for, or about to be. */
+  #isBusy = false;
+  #hasFailed = false;
+  /** What part was asked for last, and how far it went. */
+  #part = "";
+  #untilMs = 0;
   /** What is being drawn, and what was before it. @type {Wave[]} */
   waves = [];
 
@@ -28,16 +35,27 @@ export class Waves {
     this.#on = on;
   }
 
-  /** What will be seen. @type {(fromMs: number, toMs: number, columns: number, untilMs: number) => void} */
-  want(fromMs, toMs, columns, untilMs) {
-    const [from, to] = [Math.floor(fromMs), Math.ceil(toMs)];
-    const query = new URLSearchParams({ from_ms: String(from), to_ms: String(to), columns: String(columns) });
-    // What lies behind the end so far is asked for again once there is more.
-    const wanted = `${query} ${Math.min(untilMs, to)}`;
-    if (wanted === this.#wanted) return;
-    this.#wanted = wanted;
+  /**
+   * What is seen. Another part takes the place of what is being asked for; the same, grown, waits for it.
+   * @type {(range: import("./range.js").Range, columns: number, known: import("./known.js").Known) => void}
+   */
+  want(range, columns, { untilMs, isOver }) {
+    const part = `${range.choices} ${columns}`;
+    const endMs = Math.min(untilMs, range.toMs);
+    const wantedMs = isOver ? endMs : endMs - (endMs % GROWN_MS);
+    const hasGrown = wantedMs !== this.#untilMs && !this.#isBusy && !this.#hasFailed;
+    if (part === this.#part && !hasGrown) return;
+    this.#part = part;
+    this.#untilMs = wantedMs;
+    this.#isBusy = true;
+    this.#hasFailed = false;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#ask(String(query), from, to, columns), SOON_MS);
+    this.#timer = setTimeout(() => void this.#ask(range, columns), SOON_MS);
+  }
+
+  /** What has failed may be asked for again. */
+  retry() {
+    if (this.#hasFailed) this.#part = "";
   }
 
   /** The bytes of a column of the canvas, or nothing yet. @type {(fromMs: number, toMs: number) => Uint8Array | null} */
@@ -49,22 +67,27 @@ export class Waves {
     return null;
   }
 
-  /** @type {(query: string, fromMs: number, toMs: number, columns: number) => Promise<void>} */
-  async #ask(query, fromMs, toMs, columns) {
+  /** @type {(range: import("./range.js").Range, columns: number) => Promise<void>} */
+  async #ask(range, columns) {
     this.#asking.abort();
     this.#asking = new AbortController();
-    const wave = { fromMs, toMs, bytes: new Uint8Array(3 * columns), filled: 0 };
+    const { signal } = this.#asking;
+    const wave = { fromMs: Math.floor(range.fromMs), toMs: Math.ceil(range.toMs), bytes: new Uint8Array(3 * columns), filled: 0 };
+    const query = new URLSearchParams({ from_ms: String(wave.fromMs), to_ms: String(wave.toMs), columns: String(columns) });
     try {
-      const { body } = await request(`/${this.#session}/peaks?${query}`, { signal: this.#asking.signal });
-      const reader = body?.getReader();
+      const { body } = await request(`/${this.#session}/peaks?${query}`, { signal });
       this.waves = [wave, ...this.waves.filter((one) => one.filled === one.bytes.length)].slice(0, 3);
-      for (let got = await reader?.read(); got && !got.done; got = await reader?.read()) {
-        wave.bytes.set(got.value, wave.filled);
-        wave.filled += got.value.length;
+      for await (const bytes of pieces(body, signal)) {
+        wave.bytes.set(bytes, wave.filled);
+        wave.filled += bytes.length;
         this.#on.drawn();
       }
     } catch (error) {
+      this.#hasFailed = !signal.aborted;
       this.#on.trouble(error);
     }
+    if (signal.aborted) return;
+    this.#isBusy = false;
+    this.#on.drawn();
   }
 }
