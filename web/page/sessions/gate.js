@@ -15,7 +15,7 @@ export function element(id, kind) {
 }
 
 /**
- * @param {HTMLElement} parent
+ * @param {ParentNode} parent
  * @param {string} tag
  * @param {string} text
  * @param {string} [className]
@@ -28,33 +28,37 @@ export function child(parent, tag, text, className = "") {
   return made;
 }
 
-const BUILT = `
-  <p id="trouble" class="trouble" role="alert"></p>
-  <form id="key-form" class="key" autocomplete="off" hidden>
-    <label for="key">Operator key</label>
-    <input id="key" type="password" autocomplete="off" spellcheck="false" aria-describedby="key-note">
-    <button type="submit">Open</button>
-    <small id="key-note">Kept in this tab only.</small>
-  </form>`;
-
 /** Stands in the page's <main>, behind the first of what is there. */
 export class Gate {
-  #form;
-  #key;
   #trouble;
+  #form;
+  #key = document.createElement("input");
 
   /** @param {() => void} again what to do once there is a key */
   constructor(again) {
-    document.querySelector("main > :first-child")?.insertAdjacentHTML("afterend", BUILT);
-    this.#form = element("key-form", HTMLFormElement);
-    this.#key = element("key", HTMLInputElement);
-    this.#trouble = element("trouble", HTMLElement);
+    const place = document.createDocumentFragment();
+    this.#trouble = child(place, "p", "", "trouble");
+    this.#trouble.id = "trouble";
+    this.#trouble.setAttribute("role", "alert");
+    this.#form = child(place, "form", "", "key");
+    Object.assign(this.#form, { id: "key-form", autocomplete: "off", hidden: true });
+    this.#ask();
+    document.querySelector("main > :first-child")?.after(place);
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       keepKey(this.#key.value.trim());
       this.clear();
       again();
     });
+  }
+
+  #ask() {
+    child(this.#form, "label", "Operator key").setAttribute("for", "key");
+    Object.assign(this.#key, { id: "key", type: "password", autocomplete: "off", spellcheck: false });
+    this.#key.setAttribute("aria-describedby", "key-note");
+    this.#form.append(this.#key);
+    child(this.#form, "button", "Open").setAttribute("type", "submit");
+    child(this.#form, "small", "Kept in this tab only.").id = "key-note";
   }
 
   /** Whether a key is waited for. */

@@ -135,7 +135,10 @@ function words(scene, span, from, to, y) {
   pen.fillText(fitted(pen, `${waited}${span.text}`, to - left - 4), left, y + 14);
 }
 
-/** Nothing where there is so little room that what is left of it would say nothing. @type {(pen: CanvasRenderingContext2D, text: string, room: number, least?: number) => string} */
+/**
+ * Nothing where there is so little room that what is left would say nothing.
+ * @type {(pen: CanvasRenderingContext2D, text: string, room: number, least?: number) => string}
+ */
 function fitted(pen, text, room, least = 24) {
   if (room < 24) return "";
   const { width } = pen.measureText(text);
@@ -158,7 +161,10 @@ function title(scene, name, y) {
   return right;
 }
 
-/** The marks of a lane, with their labels where there is room between one and the next. @type {(scene: Scene, marks: import("./known.js").Mark[], y: number, left: number) => void} */
+/**
+ * The marks of a lane, with their labels where there is room between one and the next.
+ * @type {(scene: Scene, marks: import("./known.js").Mark[], y: number, left: number) => void}
+ */
 function points(scene, marks, y, left) {
   marks.forEach(([seq, ms, lane, label], k) => {
     const at = x(scene, ms);

@@ -103,7 +103,8 @@ function take(line) {
 }
 
 /**
- * @typedef {{session: string, life: number, lives: number, events: number, audio_bytes: number, erased: boolean, sealed: boolean}} Head
+ * @typedef {{session: string, life: number, lives: number, events: number}} Counts
+ * @typedef {Counts & {audio_bytes: number, erased: boolean, sealed: boolean}} Head
  * @param {Head} head
  */
 function show({ session, life, lives, events, audio_bytes, erased, sealed }) {
