@@ -21,7 +21,7 @@ import click
 from bench.figures import show, write_json
 from bench.machine import machine
 from bench.thinker import bare, models, runtime, thinking
-from bench.thinker.engines import Choice, start, vllm_options, vocabulary
+from bench.thinker.engines import Choice, sizes, start, vllm_options
 from bench.thinker.figures import Run, figures
 from bench.thinker.units import HEARD, SPOKEN, UNCOUNTED
 
@@ -60,7 +60,7 @@ def main(
     click.echo(on)
     units = UNCOUNTED + 4 if short else units + UNCOUNTED
     cases = [(count, held) for held in _numbers(contexts) for count in _numbers(sessions)]
-    room = max(_numbers(contexts)) + (units + 1) * (HEARD + 1 + SPOKEN)
+    room = max(_numbers(contexts)) + (units + 1) * (HEARD + SPOKEN)
     with tempfile.TemporaryDirectory(prefix="antiphon-bench-") as folder:
         choice = Choice(
             thinker=thinker,  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def _runs(
     """One engine after the other: two of the full size do not fit."""
     name = f"{choice.thinker}, {choice.size}" + (", spread" if spread else "")
     if "bare" in levels and choice.thinker == "vllm":
-        yield from bare.measure(name, vllm_options(choice), vocabulary(choice), cases, units, spread=spread)
+        yield from bare.measure(name, vllm_options(choice), sizes(choice), cases, units, spread=spread)
     if "thinker" in levels:
         thinker = start(choice, click.echo)
         yield from thinking.measure(thinker, name, cases, units, spread=spread)

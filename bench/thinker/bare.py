@@ -1,4 +1,5 @@
-"""vLLM by itself: its own model, its own sampling, one asyncio loop, streaming input."""
+"""vLLM by itself: its own sampling, one asyncio loop, streaming input. Of ours only what is needed to give it
+a unit at all: its Qwen3 with embeddings in the place of tokens (vllm_streaming.model)."""
 
 from __future__ import annotations
 
@@ -8,15 +9,18 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
+import uvloop
+
+from antiphon.actors.stages.vllm_streaming.inputs import engine_input, lay
 from antiphon.actors.stages.vllm_streaming.options import Options, engine_arguments, set_environment
 from bench.thinker.figures import Run
-from bench.thinker.units import LISTEN, SPOKEN, Speaker, Told, paced
+from bench.thinker.units import LISTEN, LISTENS_EVERY, SPOKEN, Speaker, Told, paced
 
 
 class _Session:
     def __init__(self, llm: Any, speaker: Speaker, name: str) -> None:
         self._appends: asyncio.Queue[Any] = asyncio.Queue()
-        self._speaker = speaker
+        self._speaker, self._name, self._dtype = speaker, name, llm.model_config.dtype
         self._outputs = llm.generate(self._inputs(), _params(listens=True), name)
 
     async def _inputs(self) -> AsyncGenerator[Any, None]:
@@ -25,12 +29,12 @@ class _Session:
 
     async def unit(self) -> Told:
         from vllm.engine.protocol import StreamingInput
-        from vllm.inputs.engine import tokens_input
 
         listens = self._speaker.listens
-        [ids] = self._speaker.next().pieces
+        append = self._speaker.next()
         asked = time.monotonic_ns()
-        self._appends.put_nowait(StreamingInput(tokens_input(list(ids)), _params(listens=listens)))
+        given = engine_input(lay(append), f"{self._name}-{append.number}", self._dtype)
+        self._appends.put_nowait(StreamingInput(given, _params(listens=listens)))
         tokens: list[int] = []
         async for output in self._outputs:
             tokens += [time.monotonic_ns()] * len(output.outputs[0].token_ids)
@@ -67,8 +71,7 @@ def _engine(options: Options, loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
     from vllm.v1.engine.async_llm import AsyncLLM
 
     arguments = engine_arguments(options, on_gpu=torch.cuda.is_available(), additional={})
-    for ours in ("hf_overrides", "logits_processors", "skip_mm_profiling", "additional_config"):
-        del arguments[ours]
+    del arguments["logits_processors"]
 
     async def start() -> Any:
         return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
@@ -81,18 +84,29 @@ def _engine(options: Options, loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
 
 
 def measure(
-    name: str, options: Options, vocabulary: int, cases: list[tuple[int, int]], units: int, *, spread: bool
+    name: str,
+    options: Options,
+    sizes: tuple[int, int],
+    cases: list[tuple[int, int]],
+    units: int,
+    *,
+    spread: bool,
 ) -> Iterator[Run]:
-    """`cases`: (sessions, context)."""
-    loop = asyncio.new_event_loop()
+    """`sizes`: vocabulary and hidden; `cases`: (sessions, context). Each case is run once for nothing first:
+    vLLM's sampling is compiled at its first use, and ours is measured warm, too."""
+    loop = uvloop.new_event_loop()
+
+    def run(label: str, sessions: int, context: int, count: int) -> list[Told]:
+        talking = [
+            _Session(llm, Speaker(number, context, *sizes), f"{label}-{context}-{sessions}-{number}")
+            for number in range(sessions)
+        ]
+        return loop.run_until_complete(_run(talking, count, spread))
+
     with _engine(options, loop) as llm:
         for sessions, context in cases:
-            talking = [
-                _Session(llm, Speaker(number, context, vocabulary), f"{context}-{sessions}-{number}")
-                for number in range(sessions)
-            ]
-
-            yield Run(name, "bare", sessions, context, loop.run_until_complete(_run(talking, units, spread)))
+            run("warm", sessions, context, LISTENS_EVERY)
+            yield Run(name, "bare", sessions, context, run("bare", sessions, context, units))
     loop.close()
 
 

@@ -26,13 +26,13 @@ FIRST_S, NEXT_S = 0.020, 0.008
 class Clockwork:
     """Implements Thinker."""
 
-    def __init__(self, sessions: int, context_tokens: int, vocabulary: int) -> None:
+    def __init__(self, sessions: int, context_tokens: int, vocabulary: int, hidden: int) -> None:
         self.facts = Facts(
             name="clockwork",
             max_sessions=sessions,
             context_tokens=context_tokens,
             kv_tokens=sessions * context_tokens,
-            hidden=1,
+            hidden=hidden,
             vocabulary=vocabulary,
             can_truncate=False,
             gives_hidden=False,

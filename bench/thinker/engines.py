@@ -41,8 +41,10 @@ def vllm_options(choice: Choice) -> Options:
     )
 
 
-def vocabulary(choice: Choice) -> int:
-    return SHAPES[choice.size]["vocab_size"]
+def sizes(choice: Choice) -> tuple[int, int]:
+    """Vocabulary and hidden."""
+    shape = SHAPES[choice.size]
+    return shape["vocab_size"], shape["hidden_size"]
 
 
 def start(choice: Choice, progress: Callable[[str], None]) -> Thinker:
@@ -51,7 +53,7 @@ def start(choice: Choice, progress: Callable[[str], None]) -> Thinker:
 
         return VllmThinker(vllm_options(choice), progress=progress)
     if choice.thinker == "clockwork":
-        return Clockwork(choice.sessions, choice.context_tokens, vocabulary(choice))
+        return Clockwork(choice.sessions, choice.context_tokens, *sizes(choice))
     from bench.thinker.on_torch import start as start_torch
 
     return start_torch(choice.size, choice.sessions, choice.context_tokens, progress)

@@ -109,9 +109,8 @@ async def _client(server: Server, context: int, units: int, ready: asyncio.Barri
         await asyncio.sleep(after)
         await _speak(socket, units)
         await asyncio.sleep(UNIT_S)  # the last unit's answer is on its way
-        reading.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await reading
+        await socket.send(json.dumps({"type": "session.close"}))  # its place is the next case's
+        await reading
         return str(event["session"]["id"])
 
 
@@ -125,6 +124,7 @@ async def _speak(socket: Any, units: int) -> None:
 
 
 async def _drain(socket: Any) -> None:
+    """Until the session is over."""
     async for _ in socket:
         pass
 

@@ -21,6 +21,8 @@ from antiphon.actors.stages.contract import (
     Descriptor,
     Emit,
     EndTurn,
+    EngineDied,
+    EngineRefused,
     Failed,
     Finished,
     Listen,
@@ -29,7 +31,7 @@ from antiphon.actors.stages.contract import (
     Said,
     Speak,
 )
-from antiphon.actors.stages.minicpmo.thinker import SegmentEnded, ThinkerDied, Token
+from antiphon.actors.stages.minicpmo.thinker import Rejected, SegmentEnded, ThinkerDied, Token
 from antiphon.events.ids import Fence, SessionId
 from bench.thinker.engines import Choice, start
 from bench.thinker.units import Speaker
@@ -65,14 +67,20 @@ class ThinkerStage:
 
     def open(self, fence: Fence, config: dict[str, Any]) -> Pending:
         fill = int((config.get("engine") or {}).get("fill", 64))
-        speaker = Speaker(len(self._speakers), fill, self._thinker.facts.vocabulary)
+        facts = self._thinker.facts
+        speaker = Speaker(len(self._speakers), fill, facts.vocabulary, facts.hidden)
         self._speakers[fence.session] = speaker
-        self._thinker.open(fence.session).result()
+        try:
+            self._thinker.open(fence.session).result()
+        except Rejected as refused:
+            raise EngineRefused(refused.code, str(refused), retryable=True) from refused
         filled: Future[None] = Future()
 
         def said(what: Token | SegmentEnded | ThinkerDied) -> None:
             if isinstance(what, SegmentEnded):
                 filled.set_result(None)
+            elif isinstance(what, ThinkerDied):
+                filled.set_exception(EngineDied(str(what)))
 
         self._thinker.append(fence.session, speaker.next(), said)
         return filled

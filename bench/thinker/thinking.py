@@ -49,7 +49,8 @@ def measure(
 
 
 async def _run(thinker: Thinker, sessions: int, context: int, units: int, spread: bool) -> list[Told]:
-    speakers = [Speaker(number, context, thinker.facts.vocabulary) for number in range(sessions)]
+    facts = thinker.facts
+    speakers = [Speaker(number, context, facts.vocabulary, facts.hidden) for number in range(sessions)]
     keys = [f"{context}-{sessions}-{number}" for number in range(sessions)]
     for key in keys:
         await asyncio.wrap_future(thinker.open(key))

@@ -1,8 +1,9 @@
 """The same conversation for all engines: what a unit appends, how it is drawn, what is written down of it.
 
-A unit is a second: 13 positions (the terminator of the one before, and 12 for sound), then 20 tokens; every
-fourth is made to listen, which takes one. Sessions have their units all at the same moment, which is the
-worst that they can do, or spread over the second, as strangers do.
+A unit is a second, laid out as MiniCPM-o's is: three tokens (the terminator of the one before, and what
+stands between two units) and 10 embeddings for sound, then 20 tokens; every fourth is made to listen, which
+takes one. Sessions have their units all at the same moment, which is the worst that they can do, or spread
+over the second, as strangers do.
 """
 
 from __future__ import annotations
@@ -13,18 +14,22 @@ import time
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
+import numpy as np
 from msgspec import Struct
 
 from antiphon.actors.stages.minicpmo.drawing import MOST_RECENT, Drawing
-from antiphon.actors.stages.minicpmo.thinker import Append
+from antiphon.actors.stages.minicpmo.thinker import Append, Embeddings, Piece
 
-LISTEN, CHUNK_END = 2, 3
+LISTEN, CHUNK_END, UNIT_END, UNIT_BEGIN = 2, 3, 4, 5
 STOP = frozenset((LISTEN, CHUNK_END))
-HEARD, SPOKEN = 12, 20
+SOUND, SPOKEN = 10, 20
+HEARD = 3 + SOUND
 LISTENS_EVERY = 4
 UNIT_S = 1.0
 UNCOUNTED = 2
 """Units at the beginning of each run."""
+SOUNDS = 4
+"""Different seconds of a session, over and over: to make another one each time would be measured, too."""
 LISTENING = Drawing(first=(LISTEN,))
 
 
@@ -49,12 +54,15 @@ class Told(Struct):
 
 
 class Speaker:
-    """What one session appends, unit by unit. Token ids are random: no engine looks at them."""
+    """What one session appends, unit by unit. Token ids are random and so are embeddings (float32, as the
+    encoder's): no engine looks at them."""
 
-    def __init__(self, number: int, context: int, vocabulary: int) -> None:
+    def __init__(self, number: int, context: int, vocabulary: int, hidden: int) -> None:
         self._chance, self._context, self._vocabulary = random.Random(number), context, vocabulary
         self._seed, self._number = number, 0
         self._recent: list[int] = []
+        sounds = np.random.default_rng(number).standard_normal((SOUNDS, SOUND, hidden), np.float32)
+        self._sounds: list[Embeddings] = list(sounds)
 
     def _ids(self, count: int) -> tuple[int, ...]:
         return tuple(self._chance.randrange(10, self._vocabulary) for _ in range(count))
@@ -68,7 +76,9 @@ class Speaker:
         """The next append: the whole context first."""
         listens, number = self.listens, self._number
         self._number += 1
-        ids = self._ids(self._context - 1) if number == 0 else (CHUNK_END, *self._ids(HEARD))
+        pieces: tuple[Piece, ...] = (self._ids(self._context - 1),)
+        if number:
+            pieces = ((CHUNK_END, UNIT_END, UNIT_BEGIN), self._sounds[number % SOUNDS])
         speaking = Drawing(
             temperature=0.7,
             top_p=0.8,
@@ -82,7 +92,7 @@ class Speaker:
         )
         return Append(
             number=number,
-            pieces=(ids,),
+            pieces=pieces,
             max_tokens=1 if listens else SPOKEN,
             stop=STOP,
             drawing=LISTENING if listens else speaking,
