@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,9 @@ from antiphon.actors.stages.registry import load_engine
 
 LOG_BYTES = 4 * 1024 * 1024
 """A stage's log that has grown beyond this is set aside (one older one is kept) when the stage starts."""
+HAND_OVER_S = 0.0005
+"""How long a thread of Python may keep others waiting, instead of 5 ms: one thread speaks with the serving
+processes while another drives the model, and what it has to say is late by as much."""
 
 log = structlog.get_logger()
 
@@ -56,6 +60,7 @@ class StageProcess:
         lifeline.close_inherited()
         _redirect_stdio(Path(start.log_path))
         _spare_the_cores()
+        sys.setswitchinterval(HAND_OVER_S)
         self._start = start
         # An engine that died leaves a process that holds its memory: the keeper starts a new one.
         self._server = StageServer(
