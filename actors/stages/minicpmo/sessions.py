@@ -195,7 +195,9 @@ class Sessions:
     def _seen(self, held: _Held, command: Listen) -> list[Embeddings]:
         """The images that came with a unit; one that cannot be decoded is no reason not to hear."""
         eyes, seen = self._parts.eyes, list[Embeddings]()
-        for file in command.images if eyes is not None else ():
+        if eyes is None:
+            return seen
+        for file in command.images:
             try:
                 seen.append(eyes.see(file))
             except BadImage as bad:
