@@ -98,7 +98,7 @@ class ThinkerStage:
                     self._emit(fence, operation, Said(text=" a"))
             elif isinstance(what, ThinkerDied):
                 self._emit(fence, operation, Failed(ENGINE_DEAD, str(what)), last=True)
-            else:
+            elif what.why != "aborted":  # by the end of the session: nobody waits for it
                 speaker.decoded(ids)
                 self._emit(fence, operation, _measured(asked, tokens))
                 last = Consumed() if listens else Said(text=" b", pcm=SILENCE)
