@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tests.serving import RunningServer, running
 ON_TORCH = {
     "test_moshi_model.py": "moshi",
     "test_draws.py": "minicpmo",
+    "test_mouth.py": "minicpmo",
+    "test_vision.py": "minicpmo",
     "test_torch_thinker.py": "minicpmo",
     "test_minicpmo_model.py": "minicpmo",
     "test_minicpmo_nets.py": "minicpmo",
@@ -19,6 +22,13 @@ ON_TORCH = {
     "test_conforming_minicpmo.py": "minicpmo",
     "vllm": "vllm",
 }
+
+
+def pytest_configure() -> None:
+    """Whoever runs the tests in the background, or under nohup, ignores these signals, and so would all that
+    the tests start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

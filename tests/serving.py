@@ -21,6 +21,14 @@ from antiphon.actors.processes import loopback
 START_S = 60.0
 
 
+def _command(pid: int) -> bytes:
+    """Nothing where the process has ended since it was found."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
 class RunningServer:
     """One `antiphon serve`. `base` is http://127.0.0.1:PORT, or https where a certificate to trust is given."""
 
@@ -87,9 +95,7 @@ class RunningServer:
     def serving_pids(self) -> list[int]:
         """The processes that answer clients."""
         return [
-            pid
-            for pid in loopback.descendants(self.process.pid)
-            if b"antiphon.web.serve" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            pid for pid in loopback.descendants(self.process.pid) if b"antiphon.web.serve" in _command(pid)
         ]
 
     @contextlib.contextmanager

@@ -119,7 +119,7 @@ def test_breaking_in_is_counted_alike_wherever_it_is_shown(reason: str) -> None:
     call.hang_up(400)
     summary = Summary()
     for stored in call.log.read(call.session):
-        summary = summary.step(stored)
+        summary.take(stored)
     course = course_of(next(of_session(call.log, call.session)))
     assert (counted(call).interruptions, summary.interruptions, course.interrupted) == (1, 1, 1)
 
