@@ -28,7 +28,7 @@ from antiphon.actors.stages.contract import (
     Said,
     TurnEnded,
 )
-from antiphon.actors.stages.minicpmo.layout import AUDIO_POSITIONS, IMAGE_POSITIONS
+from antiphon.actors.stages.minicpmo.layout import AUDIO_POSITIONS, IMAGE_POSITIONS, UNIT_POSITIONS
 from antiphon.media.wav import write_wav
 
 pytestmark = pytest.mark.minicpmo
@@ -365,8 +365,10 @@ def test_a_window_that_is_larger_than_the_context_goes_down_with_it(talks: Make)
     for _ in range(40):
         talk.unit(force_listen=True)
     anew = [place for place, append in enumerate(talk.appends) if append.number == 0]
+    window = talk.engine._rules.window.high
+    assert 512 * 3 // 4 < window < 512
     assert len(anew) >= 2
-    assert min(later - earlier for earlier, later in pairwise(anew)) >= 512 // 4 // 13
+    assert min(later - earlier for earlier, later in pairwise(anew)) >= window // 4 // UNIT_POSITIONS
 
 
 def test_a_stage_that_knows_what_was_said_has_it_in_its_context(talks: Make):
