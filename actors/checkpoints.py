@@ -25,9 +25,9 @@ from antiphon.events.units import Moment
 from .modes import MODES
 from .session.state import Session
 
-EVERY = 2_048
-"""Events of a live session between two checkpoints of its state, half a minute or more: to fold as many again
-takes some 25 ms, and whoever takes the sessions of a process that died has many to fold, one after the other.
+EVERY = 1_024
+"""Events of a live session between two checkpoints of its state, some twenty seconds: to fold as many again
+takes some 12 ms, and whoever takes the sessions of a process that died has many to fold, one after the other.
 Making one takes a millisecond or two."""
 STATE = "state"
 
