@@ -1,6 +1,6 @@
-"""One session's loop: decide, append, fold; then, when the log has it, publish and carry out the effects.
+"""One session's loop: decide, append, fold; then, when the log has it, carry out the effects and publish.
 
-    Command -> decide(state, command) -> [Event] -> log.append -> evolve(state) -> on Ack: publish, effects
+    Command -> decide(state, command) -> [Event] -> log.append -> evolve(state) -> on Ack: effects, publish
 
 Plain Python on one thread: the actor around it supplies messages and the guard.
 """
@@ -20,7 +20,7 @@ from antiphon.events.ids import ItemId, SessionId
 from antiphon.events.store import Expect, Log
 from antiphon.events.vocabulary import InputAppended, WriterOpened
 
-from .checkpoints import EVERY, Checkpoints
+from .checkpoints import Checkpoints, next_after
 from .ledger import Asked, Guard, Ledger, Then
 from .runtime import Published, Retrieved, Runtime, Sink
 from .session import commands, refusals
@@ -88,7 +88,7 @@ class SessionLoop:
         self._armed: dict[TimerName, int] = {}
         self._timed = Session(opening.session)
         """The state that timers were last armed for."""
-        self._checkpoint_due = EVERY
+        self._checkpoint_due = next_after(0 if opening.folded is None else opening.folded.seq)
         self._reopened = 0
         self._recovering = self._held = False
 
@@ -325,8 +325,6 @@ class SessionLoop:
     def _release(self, published: Sequence[Published], effects: tuple[Effect, ...]) -> None:
         if type(published[0].stored.event) is not WriterOpened:
             self._reopened = 0
-        for sink in tuple(self._sinks.values()):
-            sink.publish(published)
         heard, watch = None, self._opening.watch
         for one in published:
             event = one.stored.event
@@ -335,8 +333,11 @@ class SessionLoop:
             if type(event) is InputAppended and one.payload is not None:
                 heard = one.payload
                 self._keep(event.until_sample, heard)
+        # Effects first: a model begins while what it is about is still being put into its clients' words.
         for effect in effects:
             self._port.perform(effect, self._ledger.state, heard)
+        for sink in tuple(self._sinks.values()):
+            sink.publish(published)
         if published[-1].stored.seq >= self._checkpoint_due:
             self._keep_state()
         self._pace()
@@ -345,7 +346,7 @@ class SessionLoop:
     def _keep_state(self) -> None:
         """For whoever goes on with the session."""
         settled, checkpoints = self._ledger.settled, self._opening.checkpoints
-        self._checkpoint_due = settled.seq + EVERY
+        self._checkpoint_due = next_after(settled.seq)
         if checkpoints is not None:
             checkpoints.keep_state(settled)
 

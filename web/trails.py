@@ -43,7 +43,7 @@ LIMIT = 16
 """Of each session and dialect: the last minutes of it."""
 KEPT = (-8, -4, -2, -1)
 """Which of them are kept beside the log: clients come back from seconds ago, and from a minute ago."""
-KEPT_EVERY = 4
+KEPT_EVERY = 2
 """Places between two that are kept beside the log as long as the connection lasts."""
 
 _TURNINGS = frozenset(

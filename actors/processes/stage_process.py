@@ -59,8 +59,7 @@ class StageProcess:
     def __init__(self, start: StartStage) -> None:
         lifeline.close_inherited()
         _redirect_stdio(Path(start.log_path))
-        _spare_the_cores()
-        sys.setswitchinterval(HAND_OVER_S)
+        settle()
         self._start = start
         # An engine that died leaves a process that holds its memory: the keeper starts a new one.
         self._server = StageServer(
@@ -116,9 +115,11 @@ def _redirect_stdio(log_path: Path) -> None:
     os.close(written)
 
 
-def _spare_the_cores() -> None:
-    """Native thread pools leave one core to the serving process and sleep while they wait."""
+def settle() -> None:
+    """Before a model's libraries are imported: native thread pools leave one core to the serving process and
+    sleep while they wait, and no thread of Python keeps the others waiting for long."""
     threads = str(max(1, len(os.sched_getaffinity(0)) - 1))
     os.environ.setdefault("OMP_NUM_THREADS", threads)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", threads)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    sys.setswitchinterval(HAND_OVER_S)

@@ -104,10 +104,12 @@ async def _client(server: Server, context: int, units: int, ready: asyncio.Barri
         while (event := json.loads(await socket.recv()))["type"] != "session.created":
             if event["type"] == "error":
                 raise RuntimeError(event["error"])
+        await _speak(socket, 1)
+        await _answered(socket)
         await ready.wait()
         reading = asyncio.create_task(_drain(socket))
         await asyncio.sleep(after)
-        await _speak(socket, units)
+        await _speak(socket, units - 1)
         await asyncio.sleep(UNIT_S)  # the last unit's answer is on its way
         await socket.send(json.dumps({"type": "session.close"}))  # its place is the next case's
         await reading
@@ -121,6 +123,12 @@ async def _speak(socket: Any, units: int) -> None:
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         await socket.send(piece)
         due += UNIT_S / PIECES
+
+
+async def _answered(socket: Any) -> None:
+    """The first unit is spoken, when the whole context is held: the units that count do not wait for that."""
+    while json.loads(await socket.recv())["type"] != "response.output_audio.delta":
+        pass
 
 
 async def _drain(socket: Any) -> None:

@@ -76,9 +76,11 @@ class Speaker:
         """The next append: the whole context first."""
         listens, number = self.listens, self._number
         self._number += 1
-        pieces: tuple[Piece, ...] = (self._ids(self._context - 1),)
+        pieces: tuple[Piece, ...]
         if number:
             pieces = ((CHUNK_END, UNIT_END, UNIT_BEGIN), self._sounds[number % SOUNDS])
+        else:
+            pieces = (self._ids(self._context - 1),)
         speaking = Drawing(
             temperature=0.7,
             top_p=0.8,

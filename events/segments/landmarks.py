@@ -22,8 +22,8 @@ from .files import Files
 from .frame import HEADER_SIZE
 from .layout import Life
 
-EVERY = 1024
-"""Events between two."""
+EVERY = 256
+"""Events between two: whoever enters walks so many in vain, a millisecond of them."""
 
 
 class Landmark(Struct, frozen=True, array_like=True, gc=False):
@@ -50,6 +50,7 @@ class Landmarks:
     def __init__(self, known: Iterable[Landmark] = (BEGINNING,)) -> None:
         self._all = list(known)
         self._kept = len(self._all)
+        """How many are, or were, beside the log."""
 
     @property
     def last(self) -> Landmark:
@@ -70,6 +71,10 @@ class Landmarks:
         others = Landmarks(self._all[:-1] or (BEGINNING,))
         others._kept = self._kept
         return others
+
+    def not_kept(self) -> Landmarks:
+        """The same, of which nothing is beside the log any more."""
+        return Landmarks(self._all)
 
     def forget_from(self, seq: int) -> None:
         """The log ends before `seq`. Its beginning stays."""

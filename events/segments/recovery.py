@@ -90,7 +90,7 @@ def _end_of_log(
     known = landmarks.kept(life).without_last()
     while True:
         scanner = Scanner(events_fd, path=life.events, seed=header.seed, offset=HEADER_SIZE)
-        begin = known.last
+        begin, earlier = known.last, known.without_last().not_kept()
         if scanner.enter(begin.seq, begin.offset):
             here = Found(begin.seq, begin.offset, begin.audio_end, begin.writer_epoch, landmarks=known)
             found, batches = find_end(scanner, audio_size, here)
@@ -98,8 +98,11 @@ def _end_of_log(
                 raise Sealed(life.session)
             if begin == BEGINNING or len(batches) == REMEMBERED:
                 return found, batches
+        else:  # it is another log's
+            earlier = Landmarks()
+        # Those that are kept may be of a log that was longer.
         landmarks.forget(life)
-        known = Landmarks()
+        known = earlier
 
 
 def find_end(

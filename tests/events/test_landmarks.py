@@ -128,3 +128,26 @@ def test_what_lies_before_a_landmark_is_looked_at_by_who_reads_it(written: Path,
     log.release(lease)
     with pytest.raises(Corrupt):
         log_of(without(folder)).open(SESSION, expect=Expect.RESUME, owner="test")
+
+
+def test_the_landmark_before_serves_where_one_is_too_near_the_end(scratch: Path) -> None:
+    """A writer recognises repeats of its last 64 batches: from the last landmarks on there are only few."""
+    folder = scratch / "large"
+    log = log_of(folder)
+    lease, _ = log.open(SESSION, expect=Expect.NEW, owner="test")
+    log.append(lease, Seq(0), [opened(lease.writer_epoch)]).result()
+    for first in range(1, 10_000, 50):
+        log.append(lease, Seq(first), [text(seq) for seq in range(first, first + 50)]).result()
+    log.keep_derived(SESSION, 0, "state", b"kept")
+    log.release(lease)
+    events = file(folder, "events.log")
+    data = bytearray(events.read_bytes())
+    data[len(data) // 4] ^= 1
+    events.write_bytes(data)
+    again = log_of(folder)
+    lease, head = again.open(SESSION, expect=Expect.RESUME, owner="test")
+    assert head.next_seq == 10_001
+    repeated = [text(seq) for seq in range(10_001 - 64 * 50, 10_001 - 63 * 50)]
+    again.append(lease, Seq(10_001 - 64 * 50), repeated).result()
+    assert log_of(folder).head(SESSION).next_seq == 10_001
+    again.release(lease)

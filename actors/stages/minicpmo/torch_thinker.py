@@ -36,6 +36,8 @@ from .thinker import (
     check,
 )
 
+GATHER_S = 0.003
+"""How long a first step waits for those who may come with it: who comes later waits for a whole step."""
 SHORT = 80
 """Positions that an append may add in a step together with others: a unit with an image."""
 
@@ -153,14 +155,26 @@ class TorchThinker:
         try:
             while True:
                 with self._changed:
-                    while not (self._stopped or self._work()):
-                        self._changed.wait()
+                    self._wait()
                     if self._stopped:
                         return
                 self._let_go()
                 self._turn()
         except Exception as problem:  # noqa: BLE001  # whatever torch raises, nobody may wait for ever
             self._die(f"{type(problem).__name__}: {problem}")
+
+    def _wait(self) -> None:
+        """For something to do; and, where all were at rest, a moment for the rest of them."""
+        if self._stopped or self._work():
+            return
+        while not (self._stopped or self._work()):
+            self._changed.wait()
+        until = time.monotonic() + GATHER_S
+        while self._absent() and (left := until - time.monotonic()) > 0:
+            self._changed.wait(left)
+
+    def _absent(self) -> bool:
+        return not self._stopped and any(slot.segment is None for slot in self._slots.values())
 
     def _work(self) -> bool:
         return any(slot.segment or slot.closing for slot in self._slots.values())

@@ -201,5 +201,6 @@ def _heard(pcm: bytes) -> Frame:
 
 def _pcm(sound: Frame) -> bytes:
     """A model may say what is louder than full scale, and what is no number."""
-    whole = np.nan_to_num(sound, nan=0.0) * _FULL_SCALE
-    return np.clip(np.rint(whole), -_FULL_SCALE, _FULL_SCALE - 1).astype("<i2").tobytes()
+    whole = np.rint(sound * np.float32(_FULL_SCALE))
+    whole[np.isnan(whole)] = 0.0
+    return whole.clip(-_FULL_SCALE, _FULL_SCALE - 1).astype("<i2").tobytes()

@@ -21,6 +21,9 @@ ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_USE_FLASHINFER_SAMPLER": "0",
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+    # Bytes. What is sent beside a message, as embeddings would be, the engine core puts into pinned memory of
+    # its own: asked of the driver with every append, while others are stepped, and held as long as a session.
+    "VLLM_MSGPACK_ZERO_COPY_THRESHOLD": str(2 * 1024 * 1024),
 }
 """What the operator has set stays."""
 FORCED = {

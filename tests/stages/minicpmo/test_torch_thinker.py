@@ -19,7 +19,8 @@ pytestmark = pytest.mark.minicpmo
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from antiphon.actors.stages.minicpmo.nets.decoder import Decoder, names  # noqa: E402  # after importorskip
+from antiphon.actors.stages.minicpmo import torch_thinker  # noqa: E402  # after importorskip
+from antiphon.actors.stages.minicpmo.nets.decoder import Decoder, names  # noqa: E402
 from antiphon.actors.stages.minicpmo.nets.steps import Steps  # noqa: E402
 from antiphon.actors.stages.minicpmo.nets.weights import random as random_weights  # noqa: E402
 from antiphon.actors.stages.minicpmo.torch_thinker import TorchThinker  # noqa: E402
@@ -276,3 +277,28 @@ def test_a_death_is_told_to_everybody(thinker: TorchThinker):
 
 def _append(number: int) -> Append:
     return Append(number=number, pieces=((1,),), max_tokens=1, stop=frozenset(), drawing=Drawing())
+
+
+def test_sessions_at_rest_that_begin_together_are_stepped_together(
+    thinker: TorchThinker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch_thinker, "GATHER_S", PATIENCE_S)
+    sessions = [Asked(thinker, f"together-{number}").open() for number in range(3)]
+    for session in sessions:
+        session.begin((1, 2, 3), max_tokens=2)
+    first = [session.said.get(timeout=PATIENCE_S).at_ns for session in sessions]
+    assert len(set(first)) == 1
+    for session in sessions:
+        session.ended()
+
+
+def test_who_is_alone_waits_for_nobody(thinker: TorchThinker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_thinker, "GATHER_S", 10 * PATIENCE_S)
+    tokens, _ = Asked(thinker, "alone").open().segment((1, 2, 3), max_tokens=4)
+    assert len(tokens) == 4
+
+
+def test_who_does_not_come_is_not_waited_for_long(thinker: TorchThinker) -> None:
+    Asked(thinker, "silent").open()
+    tokens, _ = Asked(thinker, "speaks").open().segment((1, 2, 3), max_tokens=4)
+    assert len(tokens) == 4
