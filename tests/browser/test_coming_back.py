@@ -295,7 +295,7 @@ def test_nothing_is_kept_of_a_conversation_that_is_over(watched: Watched) -> Non
 
 
 def test_a_microphone_that_was_muted_is_muted_after_a_reload(plug: Plug, tmp_path: Path) -> None:
-    with chromium(microphone=write_wav(tmp_path / "speech.wav", speech(*["01"] * 20))) as context:
+    with chromium(microphone=write_wav(tmp_path / "speech.wav", speech(3.0, *["01"] * 20))) as context:
         watched = Watched(context, plug.base)
         page = watched.page
         page.click("#talk")
