@@ -174,7 +174,10 @@ class TorchThinker:
             self._changed.wait(left)
 
     def _absent(self) -> bool:
-        return not self._stopped and any(slot.segment is None for slot in self._slots.values())
+        """Whether there is a step to be made, and somebody at rest who may want to be in it."""
+        if self._stopped or not any(slot.segment for slot in self._slots.values()):
+            return False
+        return any(slot.segment is None and slot.closing is None for slot in self._slots.values())
 
     def _work(self) -> bool:
         return any(slot.segment or slot.closing for slot in self._slots.values())
