@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
+from antiphon.actors.checkpoints import EVERY, Checkpoints
+from antiphon.actors.revival import fold_in_slices
 from antiphon.actors.runtime import Published, Retrieved
 from antiphon.actors.session import commands
 from antiphon.actors.session.commands import TimerName
@@ -75,10 +78,20 @@ def straight(action: Callable[..., None], *given: Any) -> None:
     action(*given)
 
 
-def begun(process: Process, client: Client, log: Log, abilities: Abilities, config: Config) -> SessionLoop:
-    writer = commands.OpenWriter(writer_epoch=0, code="t", boot="t", projections={})
+WRITER = commands.OpenWriter(writer_epoch=0, code="t", boot="t", projections={})
+
+
+def begun(
+    process: Process,
+    client: Client,
+    log: Log,
+    abilities: Abilities,
+    config: Config,
+    checkpoints: Checkpoints | None = None,
+) -> SessionLoop:
     opening = commands.OpenSession(incarnation=0, mode="duplex", abilities=abilities, config=config)
-    loop = SessionLoop(Opening(S, log, process, "t", writer, opening), straight)
+    asked = Opening(S, log, process, "t", WRITER, opening, checkpoints=checkpoints)
+    loop = SessionLoop(asked, straight)
     loop.begin()
     loop.join(client, commands.Attach(dialect="t"))
     for stage in ("model", "voice"):
@@ -154,3 +167,27 @@ def test_a_report_counts_although_the_audio_it_travelled_with_is_refused() -> No
     assert isinstance(refused, CommandRefused)
     assert isinstance(sent, FramesSent)
     assert (sent.attachment, sent.audio[0].until_sample) == (1, 2_400)
+
+
+def test_checkpoints_are_made_at_fixed_places_and_none_where_a_session_is_taken_over() -> None:
+    log, client = MemoryLog(), Client()
+    checkpoints = Checkpoints(log, b"of this code....")
+
+    def talk(loop: SessionLoop, until: int) -> None:
+        while log.head(S).next_seq < until:
+            loop.ask(client, commands.AppendAudio(pcm=bytes(3840)))
+
+    abilities = Abilities(stage="t", hears="utterances", transcribes=True)
+    first = begun(Process(), client, log, abilities, Config(), checkpoints)
+    talk(first, EVERY - 1)
+    assert log.derived(S, 0, "state") is None
+    talk(first, EVERY + 1)
+    kept = log.derived(S, 0, "state")
+    assert kept is not None
+
+    talk(first, EVERY + 100)
+    first.stop()
+    folded = asyncio.run(fold_in_slices(checkpoints, S))
+    again = Opening(S, log, Process(), "t", WRITER, folded=folded, checkpoints=checkpoints)
+    SessionLoop(again, straight).begin()
+    assert log.derived(S, 0, "state") == kept

@@ -80,6 +80,14 @@ def reopened(folder: Path) -> tuple[object, ...]:
     return head.next_seq, head.audio_bytes, [one.event for one in tail], others, size
 
 
+def spoil(folder: Path) -> None:
+    """A bit of its first half."""
+    events = file(folder, "events.log")
+    data = bytearray(events.read_bytes())
+    data[len(data) // 4] ^= 1
+    events.write_bytes(data)
+
+
 def test_reading_from_anywhere_is_reading_from_the_beginning(written: Path) -> None:
     everything = list(log_of(written).read(SESSION))
     assert len(everything) == EVENTS
@@ -114,10 +122,7 @@ def test_landmarks_of_another_log_are_passed_over(written: Path, scratch: Path) 
 
 def test_what_lies_before_a_landmark_is_looked_at_by_who_reads_it(written: Path, scratch: Path) -> None:
     folder = copied(written, scratch, "rotten")
-    events = file(folder, "events.log")
-    data = bytearray(events.read_bytes())
-    data[len(data) // 4] ^= 1
-    events.write_bytes(data)
+    spoil(folder)
     log = log_of(folder)
     lease, head = log.open(SESSION, expect=Expect.RESUME, owner="test")
     assert head.next_seq == EVENTS
@@ -140,10 +145,7 @@ def test_the_landmark_before_serves_where_one_is_too_near_the_end(scratch: Path)
         log.append(lease, Seq(first), [text(seq) for seq in range(first, first + 50)]).result()
     log.keep_derived(SESSION, 0, "state", b"kept")
     log.release(lease)
-    events = file(folder, "events.log")
-    data = bytearray(events.read_bytes())
-    data[len(data) // 4] ^= 1
-    events.write_bytes(data)
+    spoil(folder)
     again = log_of(folder)
     lease, head = again.open(SESSION, expect=Expect.RESUME, owner="test")
     assert head.next_seq == 10_001
