@@ -31,8 +31,9 @@ from rich.table import Table
 from bench.crowd import crowd
 from bench.figures import Figure, quantile, show, write_json
 from bench.machine import machine
+from bench.ports import free_port
 from bench.processes import busy_ns, cpu_ns, serving_process, tree
-from bench.server import free_port, serving
+from bench.server import serving
 
 GATE_SESSIONS = 80
 MOST_RATIO, GATE_RATIO, GATE_US = 4.0, 6.5, 450.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+
+from bench.ports import free_port
 
 START_S = 60.0
 
@@ -93,9 +94,3 @@ def serving(stage: str, *, ready: bool = True) -> Iterator[Server]:
             yield server
         finally:
             server.stop()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 import httpx
 
 from antiphon.actors.processes import loopback
+from bench.ports import free_port
 
 START_S = 60.0
 
@@ -126,12 +126,6 @@ class RunningServer:
         code = self.process.wait(20)
         self._log.close()
         return code
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

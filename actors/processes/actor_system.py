@@ -23,16 +23,19 @@ class ActorSystemOnLoopback:
         # thespian asks for "this host's address" in places that the bind override does not reach.
         os.environ["THESPIAN_BASE_IPADDR"] = "127.0.0.1"
         os.environ["THESPLOG_FILE"] = str(directory / "thespian.log")
-        from thespian.actors import ActorSystem
+        from thespian.actors import ActorSystem, ActorSystemException
         from thespian.system.transport.IPBase import IPActorAddress
 
         IPActorAddress.bindArgs = property(lambda address: (("127.0.0.1", address.sockname[1]),))
-        port = loopback.free_port()
-        self._system = ActorSystem(
-            "multiprocTCPBase", {"Admin Port": port}, logDefs=_QUIET, transientUnique=True
-        )
-        admins = _listening_below(port)
-        if not admins:  # somebody took the port between our look and thespian's, and it talks to them
+        with loopback.reserved_port() as port:
+            try:
+                self._system = ActorSystem(
+                    "multiprocTCPBase", {"Admin Port": port}, logDefs=_QUIET, transientUnique=True
+                )
+            except ActorSystemException as broken:
+                raise LaunchError("actor_system_failed", f"thespian on port {port}: {broken}") from broken
+            admins = _listening_below(port)
+        if not admins:  # another actor system reserved the port as we did, and thespian talks to that one
             raise LaunchError("actor_system_failed", f"port {port} belongs to another actor system")
         self.admin_pid = admins[0]
 

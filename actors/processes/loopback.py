@@ -56,12 +56,17 @@ def off_loopback(pids: Iterable[int]) -> list[Listener]:
     return [listener for listener in listeners(pids) if not listener.address.is_loopback]
 
 
-def free_port() -> int:
-    """A TCP port that nobody uses on loopback just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextlib.contextmanager
+def reserved_port() -> Iterator[int]:
+    """A TCP port of loopback that within the block only a socket with SO_REUSEADDR can listen on.
+
+    The kernel gives a port that was merely found free to whoever asks next, most often to a connection on
+    its way out; one that is bound, though nobody listens on it, it gives to nobody.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 def _processes() -> Iterator[tuple[int, int]]:

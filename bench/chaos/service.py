@@ -13,8 +13,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.ports import free_port
 from bench.processes import tree
-from bench.server import free_port
 
 RESTART_S = 0.1
 GONE_S = 10.0

@@ -16,13 +16,14 @@ import pytest
 from antiphon.actors.processes import loopback
 from antiphon.actors.processes.keeper import HANGS_S
 from antiphon.actors.processes.workers import MOST_FAILURES
+from bench.ports import free_port
 
 from .server_process import ServerProcess, eventually, is_alive, running_server
 
 
 @pytest.fixture
 def port() -> int:
-    return loopback.free_port()
+    return free_port()
 
 
 @pytest.fixture

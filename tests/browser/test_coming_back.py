@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
+from bench.ports import free_port
 from tests.browser.driving import Plug, Watched, chromium, plugged_in, speech, until, write_wav
-from tests.serving import RunningServer, free_port, running
+from tests.serving import RunningServer, running
 
 pytestmark = pytest.mark.browser
 

@@ -19,8 +19,8 @@ from antiphon.cli.doctor import machine, place, software
 from antiphon.cli.doctor.finding import Finding
 from antiphon.cli.main import main
 from antiphon.web.settings import Settings, load
+from bench.ports import free_port
 from tests import certificates
-from tests.serving import free_port
 
 CHECKS = (
     "python",

@@ -14,8 +14,9 @@ from click.testing import CliRunner, Result
 
 from antiphon.cli.main import main
 from antiphon.media.wav import read_wav, write_wav
+from bench.ports import free_port
 from tests.clients.fake_server import Line, fake_server
-from tests.serving import RunningServer, free_port
+from tests.serving import RunningServer
 
 ANSWER = (np.arange(2400, dtype=np.int16)).astype("<i2").tobytes()
 

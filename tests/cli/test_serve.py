@@ -8,7 +8,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.serving import RunningServer, free_port
+from bench.ports import free_port
+from tests.serving import RunningServer
 
 ADDRESS = "antiphon: http://127.0.0.1:"
 

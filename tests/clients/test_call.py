@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from antiphon.clients.call import CallLost, CallRefused, NoAnswer, connect
+from bench.ports import free_port
 from tests.clients.fake_server import SESSION, Line, fake_server
-from tests.serving import RunningServer, free_port
+from tests.serving import RunningServer
 
 SHORT = b"\1\0" * 2400
 

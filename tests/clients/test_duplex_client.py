@@ -29,10 +29,11 @@ from antiphon.clients.duplex import response as response_module
 from antiphon.clients.duplex.answers import UNTAKEN
 from antiphon.clients.duplex.recent import KEPT
 from antiphon.media.pcm import to_pcm
+from bench.ports import free_port
 from tests import certificates
 from tests.clients.resuming_stub import resuming_stub
 from tests.duplex.conversing import ends, model, sound, speaks
-from tests.serving import RunningServer, free_port, running
+from tests.serving import RunningServer, running
 
 SCRIPT = Path(__file__).parent.parent / "web" / "duplex_script.toml"
 SPEECH = to_pcm((0.3 * np.sin(np.arange(16_000) / 8)).astype(np.float32))

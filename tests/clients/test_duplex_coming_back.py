@@ -26,9 +26,10 @@ from antiphon.clients.duplex import events as e
 from antiphon.events.ids import SessionId
 from antiphon.events.vocabulary import InputAppended, ItemAdded
 from antiphon.projections.duplex.projection import DuplexProjection
+from bench.ports import free_port
 from tests.clients.faulty_proxy import Direction, FaultyProxy, faulty_proxy
 from tests.duplex.conversing import log_of, verified
-from tests.serving import RunningServer, free_port, running
+from tests.serving import RunningServer, running
 
 SCRIPT = Path(__file__).parent.parent / "web" / "duplex_script.toml"
 ASKED = SessionConfig(input_audio=AudioFormat("pcm16", 24_000), auto_response=False)

@@ -14,7 +14,8 @@ from antiphon.clients.duplex import (
     SessionConfig,
     SyncDuplexClient,
 )
-from tests.serving import RunningServer, free_port, running
+from bench.ports import free_port
+from tests.serving import RunningServer, running
 
 ASKED = SessionConfig(auto_response=False)
 

@@ -14,8 +14,9 @@ from antiphon.events.ids import SessionId
 from antiphon.events.segments.log import SegmentLog
 from antiphon.events.store import Expect
 from antiphon.events.vocabulary import SessionClosed, SessionFailed, SessionParked
+from bench.ports import free_port
 from tests.actors.server_process import eventually, is_alive
-from tests.serving import free_port, running
+from tests.serving import running
 
 from .wire import wire
 

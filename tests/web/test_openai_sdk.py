@@ -15,7 +15,8 @@ from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from openai.types.websocket_reconnection import ReconnectingEvent, ReconnectingOverrides
 
-from tests.serving import RunningServer, free_port, running
+from bench.ports import free_port
+from tests.serving import RunningServer, running
 
 
 @asynccontextmanager

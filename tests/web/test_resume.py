@@ -28,7 +28,8 @@ from antiphon.events.vocabulary import (
     SessionParked,
 )
 from antiphon.replay.verify import verify
-from tests.serving import RunningServer, free_port, running
+from bench.ports import free_port
+from tests.serving import RunningServer, running
 
 from .wire import Wire, wire
 

@@ -18,9 +18,10 @@ from websockets.asyncio.client import connect
 
 from antiphon.web import handshake, tls
 from antiphon.web.settings import Settings, SettingsError, load
+from bench.ports import free_port
 from tests import certificates
 from tests.certificates import Files
-from tests.serving import RunningServer, free_port, running
+from tests.serving import RunningServer, running
 
 from .test_hostile import serving
 from .test_openai_sdk import MANUAL, append, audio_of, tone, until

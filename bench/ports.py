@@ -1,0 +1,27 @@
+"""A port for a server that is started, ended and started again."""
+
+from __future__ import annotations
+
+import random
+import socket
+from pathlib import Path
+
+_WIDTH = 12_000
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+def free_port() -> int:
+    """A TCP port that nobody has on loopback, below those that the kernel itself gives away.
+
+    Of those it may give one to some connection on its way out before the server binds it, or while the
+    server is being started again.
+    """
+    ephemeral = int(_EPHEMERAL.read_text().split()[0])
+    while True:
+        port = random.randrange(max(1024, ephemeral - _WIDTH), ephemeral)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
