@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from antiphon.actors.processes.fork_server import SERVING_PROCESS
+
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
@@ -25,7 +27,12 @@ def serving_process(launcher: int) -> int:
 
 def serving_processes(launcher: int) -> list[int]:
     """The same, of a server that has several."""
-    return [pid for pid in tree(launcher) if b"antiphon.web.serve" in _read(pid, "cmdline")]
+    return [pid for pid in tree(launcher) if name(pid) == SERVING_PROCESS]
+
+
+def name(pid: int) -> str:
+    """What the process is called where processes are listed; empty if there is none."""
+    return _read(pid, "comm").decode().rstrip("\n")
 
 
 def cpu_ns(pid: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import msgspec
@@ -13,7 +13,10 @@ import msgspec
 from . import joyvl, minicpmo, moshi
 
 if TYPE_CHECKING:
+    from antiphon.actors.processes.fork_server import ForkServer
     from antiphon.web.settings import Settings
+
+KEYS = ("ANTIPHON_KEYS", "ANTIPHON_OPERATOR_KEYS")
 
 
 @click.command()
@@ -53,9 +56,19 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
     TIME is a whole number and s, m, h, d or w; SIZE one and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB; both may
     be none.
     """
-    from antiphon.actors.processes.errors import LaunchError
-    from antiphon.actors.processes.launcher import launch
-    from antiphon.web import logs, peers_page, tls
+    from antiphon.actors.processes import service_manager
+    from antiphon.actors.processes.fork_server import ForkServer
+
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in (*KEYS, service_manager.VARIABLE)
+    }
+    with ForkServer(inherited) as forks:  # first of all: it imports what serves while we read the settings
+        _launch(_settings(config, flags, {"llm_url": llm_url, "llm_model": llm_model}), forks)
+
+
+def _settings(config: Path | None, flags: dict[str, Any], model: dict[str, str | None]) -> Settings:
+    """What is to be served, looked at before anything is started that would need it."""
+    from antiphon.web import peers_page, tls
     from antiphon.web.settings import SettingsError, load
 
     of_stages = [(options, options.taken_out(flags)) for options in (minicpmo.OPTIONS, moshi.OPTIONS)]
@@ -68,15 +81,23 @@ def serve(config: Path | None, llm_url: str | None, llm_model: str | None, **fla
         raise click.ClickException(str(error)) from error
     for options, given in of_stages:
         settings = options.put_in(settings, given)
-    settings = _with_model(settings, {"llm_url": llm_url, "llm_model": llm_model})
+    settings = _with_model(settings, model)
     _check_data(Path(settings.data))
-    for keys in ("ANTIPHON_KEYS", "ANTIPHON_OPERATOR_KEYS"):
-        os.environ.pop(keys, None)  # the serving process has them; nobody else needs to inherit them
-    logs.configure(settings.log_level)
     if tls.key_is_exposed(settings):
         click.echo(f"antiphon: everybody on this machine can read {settings.tls_key}: chmod 600 it", err=True)
+    return settings
+
+
+def _launch(settings: Settings, forks: ForkServer) -> NoReturn:
+    from antiphon.actors.processes.errors import LaunchError
+    from antiphon.actors.processes.launcher import launch
+    from antiphon.web import logs
+
+    for name in KEYS:
+        os.environ.pop(name, None)  # the serving processes have them; nobody else needs to inherit them
+    logs.configure(settings.log_level)
     try:
-        sys.exit(launch(_plan(settings)))
+        sys.exit(launch(_plan(settings), forks))
     except LaunchError as error:
         raise click.ClickException(str(error)) from error
 

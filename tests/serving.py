@@ -17,16 +17,9 @@ import httpx
 
 from antiphon.actors.processes import loopback
 from bench.ports import free_port
+from bench.processes import serving_processes
 
 START_S = 60.0
-
-
-def _command(pid: int) -> bytes:
-    """Nothing where the process has ended since it was found."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""
 
 
 class RunningServer:
@@ -94,9 +87,7 @@ class RunningServer:
     @property
     def serving_pids(self) -> list[int]:
         """The processes that answer clients."""
-        return [
-            pid for pid in loopback.descendants(self.process.pid) if b"antiphon.web.serve" in _command(pid)
-        ]
+        return serving_processes(self.process.pid)
 
     @contextlib.contextmanager
     def only(self, pid: int) -> Iterator[None]:

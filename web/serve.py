@@ -1,4 +1,4 @@
-"""The serving process: `python -m antiphon.web.serve`, started by the launcher with a plan and a socket."""
+"""The serving process. `python -m antiphon.web.serve` forks one when the launcher asks (fork_server.py)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import msgspec
 import structlog
 import uvicorn
 import uvloop
+from litestar import Litestar
 
-from antiphon.actors.processes.lifeline import ServingPlan, end_with_launcher, serving_plan
+from antiphon.actors.processes.fork_server import serving_plan
+from antiphon.actors.processes.lifeline import ServingPlan, end_with_launcher
 from antiphon.events.segments.descriptors import raise_descriptor_limit
 
 from . import handshake, logs, tls
@@ -46,6 +48,7 @@ class Announced(uvicorn.Server):
 
 
 def main() -> None:
+    Litestar([])  # it imports a good deal only when there is an application: here once, and not in each
     plan = serving_plan()
     settings = msgspec.convert(plan.settings, Settings)
     logs.configure(settings.log_level)

@@ -1,6 +1,7 @@
 """`antiphon serve`: the process that owns all others.
 
-    launcher ── serving processes        executed; get the listening socket, answer from the first second
+    launcher ── fork server              executed; what serves is imported there, once
+        ├────── serving processes        forked by it; get the listening socket, answer from the first second
         └────── thespian Admin           forked; parent of
                   ├── logger
                   └── one stage actor per planned stage
@@ -17,29 +18,26 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import selectors
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import Struct
 
 from antiphon.actors.processes import loopback
 from antiphon.actors.processes.errors import LaunchError
-from antiphon.actors.processes.lifeline import PLAN_VARIABLE, Lifeline, ServingPlan
+from antiphon.actors.processes.fork_server import ForkServer, adopt_orphans
+from antiphon.actors.processes.lifeline import Lifeline, ServingPlan
 from antiphon.actors.processes.places import Places
 from antiphon.actors.processes.runtime_dir import RuntimeDir
 from antiphon.actors.processes.service_manager import ALIVE, READY, STOPPING, ServiceManager
-from antiphon.actors.processes.workers import Workers
+from antiphon.actors.processes.workers import Worker, Workers
 
 if TYPE_CHECKING:
     from antiphon.actors.processes.keeper import StageKeeper
@@ -51,7 +49,6 @@ REST_STOP_S = 2.0
 STUCK_S = 20.0
 """How long the actor system may take to start a stage process: usually a tenth of a second."""
 BACKLOG = 1024
-_PR_SET_CHILD_SUBREAPER = 36
 
 
 class StagePlan(Struct, frozen=True, kw_only=True):
@@ -70,21 +67,20 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     data_dir: Path
     stages: tuple[StagePlan, ...] = ()
     settings: dict[str, Any] = {}
-    serve_argv: tuple[str, ...] = (sys.executable, "-m", "antiphon.web.serve")
-    env: dict[str, str] = {}
-    """Added to the environment of the serving processes."""
     workers: int = 1
     """How many serving processes."""
 
 
-def launch(plan: LaunchPlan) -> int:
+def launch(plan: LaunchPlan, forks: ForkServer) -> int:
     """Run the server until it is told to stop (0) or something ends that must not (1).
+
+    `forks` has been started, as early as possible: what it imports takes longer than all that we do.
 
     Takes over the process: signal handlers, children, thespian. Call it once, from the main thread. Raises
     LaunchError when the server cannot start, or cannot go on; then nothing is left running.
     """
     listening = bind(plan.host, plan.port)
-    return Launcher(plan, listening).run()
+    return Launcher(plan, listening, forks).run()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -105,10 +101,10 @@ def bind(host: str, port: int) -> socket.socket:
 class Launcher:
     """One running server."""
 
-    def __init__(self, plan: LaunchPlan, listening: socket.socket) -> None:
-        self._plan = plan
+    def __init__(self, plan: LaunchPlan, listening: socket.socket, forks: ForkServer) -> None:
+        self._plan, self._forks = plan, forks
         self._manager = ServiceManager(os.environ)
-        self._environment = {**os.environ, **plan.env}  # before thespian's settings are in it
+        adopt_orphans(True)
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._failure: LaunchError | None = None
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -120,7 +116,7 @@ class Launcher:
         self._directory = RuntimeDir()
         self._places_fd = Places.make(plan.workers)
         self._places = Places(self._places_fd, plan.workers)
-        self._workers = Workers(plan.workers, self._start_worker, self._worker_ended)
+        self._workers = Workers(plan.workers, self._ask_for, self._worker_ended)
         self._workers.begin()
 
     def run(self) -> int:
@@ -131,7 +127,6 @@ class Launcher:
 
         keeper: StageKeeper | None = None
         try:
-            _adopt_orphans()
             system = ActorSystemOnLoopback(self._directory.path)
             keeper = StageKeeper(
                 system,
@@ -152,33 +147,20 @@ class Launcher:
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         os.eventfd_write(self._wake, 1)
 
-    def _start_worker(self, number: int, pulse_fd: int, again: bool) -> subprocess.Popen[bytes]:
+    def _ask_for(self, worker: Worker, pulse_fd: int, again: bool) -> None:
         plan = ServingPlan(
             listen_fd=self._listening.fileno(),
             lifeline_fd=self._lifeline.read_fd,
             pulse_fd=pulse_fd,
             places_fd=self._places_fd,
             directory=str(self._directory.path),
-            worker=number,
+            worker=worker.number,
             workers=self._plan.workers,
             again=again,
             stages={stage.name: str(self._directory.socket(stage.name)) for stage in self._plan.stages},
             settings=self._plan.settings,
         )
-        # In memory and not in the environment: settings may hold keys, and environments are inherited.
-        written = os.memfd_create("antiphon-plan")
-        try:
-            os.write(written, msgspec.json.encode(plan))
-            os.lseek(written, 0, os.SEEK_SET)
-            return subprocess.Popen(
-                self._plan.serve_argv,
-                pass_fds=(*plan.descriptors, written),
-                env={**self._environment, PLAN_VARIABLE: str(written)},
-                # Ctrl-C in a terminal is for the launcher, which then ends the others in order.
-                process_group=0,
-            )
-        finally:
-            os.close(written)
+        self._forks.fork(plan, worker)
 
     def _worker_ended(self, number: int, pid: int) -> None:
         self._places.clear(number)
@@ -210,6 +192,7 @@ class Launcher:
             selector.register(self._wake, selectors.EVENT_READ, stop)
             selector.register(os.pidfd_open(admin_pid), selectors.EVENT_READ, admin_died)
             self._workers.watch(selector)
+            self._forks.watch(selector)
             self._manager.tell(READY)  # whoever connects from now on is answered, if not at once
             while True:
                 self._manager.tell(ALIVE)
@@ -223,6 +206,7 @@ class Launcher:
                 for call in ready:
                     call()
                 self._workers.look()
+                self._forks.look(time.monotonic())
                 if stuck_s() > STUCK_S:
                     told = f"the actor system has not started a stage within {STUCK_S:g} s"
                     raise LaunchError("actor_system_hangs", told)
@@ -230,7 +214,7 @@ class Launcher:
     def _check_loopback(self) -> None:
         """Called by the keeper when the stages were started: stop if thespian listens for other hosts."""
         ours = set(loopback.descendants(os.getpid()))
-        for pid in self._workers.pids:
+        for pid in (*self._workers.pids, *self._forks.pids):
             ours -= {pid, *loopback.descendants(pid)}
         found = loopback.off_loopback({*ours, os.getpid()})
         exposed = [listener for listener in found if listener.port != self._plan.port]
@@ -246,18 +230,13 @@ class Launcher:
         """Serving processes, stages, actor system, and then whatever is left; bounded at each step."""
         self._manager.tell(STOPPING)
         self._listening.close()
+        self._forks.stop()
         self._workers.stop(SERVING_STOP_S)
         if keeper is not None:
             keeper.stop(STAGES_STOP_S)
         self._lifeline.release()
         _end_descendants(REST_STOP_S)
-        self._workers.wait()
         self._directory.remove()
-
-
-def _adopt_orphans() -> None:
-    """Make this process the parent of descendants that lose theirs, such as the daemonised Admin."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _end_descendants(within_s: float) -> None:

@@ -5,8 +5,8 @@ not, the kernel closes the pipe and each reader sees the end of it. Readers are
 
 * every process forked below the launcher: thespian's Admin and logger, which run none of our code, and the
   stages. A hook that runs in the forked child starts a thread that waits on the pipe;
-* the serving processes, which are executed and not forked: they get the pipe and their plan from the
-  launcher, and half a second to say goodbye.
+* the serving processes, which are forked elsewhere: they get the pipe with their plan, and half a second to
+  say goodbye.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ import stat
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-PLAN_VARIABLE = "ANTIPHON_PLAN_FD"
 GOODBYE_S = 0.5
 
 
 class ServingPlan(Struct, frozen=True, kw_only=True):
-    """What a serving process needs to know, and the descriptors it inherits."""
+    """What a serving process needs to know, and the descriptors it gets."""
 
     listen_fd: int
     lifeline_fd: int
@@ -51,8 +50,13 @@ class ServingPlan(Struct, frozen=True, kw_only=True):
     settings: dict[str, Any]
 
     @property
-    def descriptors(self) -> tuple[int, ...]:
+    def descriptors(self) -> tuple[int, int, int, int]:
         return self.listen_fd, self.lifeline_fd, self.pulse_fd, self.places_fd
+
+    def with_descriptors(self, descriptors: Iterable[int]) -> ServingPlan:
+        """The same where they have other numbers."""
+        listen, lifeline, pulse, places = descriptors
+        return replace(self, listen_fd=listen, lifeline_fd=lifeline, pulse_fd=pulse, places_fd=places)
 
 
 class Lifeline:
@@ -96,13 +100,6 @@ def close_inherited() -> None:
             if (found.st_dev, found.st_ino) == identity:
                 os.close(descriptor)
     _inherited.clear()
-
-
-def serving_plan() -> ServingPlan:
-    """The plan the launcher left for this process; read once."""
-    descriptor = int(os.environ.pop(PLAN_VARIABLE))
-    with os.fdopen(descriptor, "rb") as plan:
-        return msgspec.json.decode(plan.read(), type=ServingPlan)
 
 
 def end_with_launcher(lifeline_fd: int, goodbye: Callable[[], None]) -> None:

@@ -13,8 +13,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from antiphon.actors.processes.fork_server import FORK_SERVER, SERVING_PROCESS
 from bench.ports import free_port
-from bench.processes import tree
+from bench.processes import name, tree
 
 RESTART_S = 0.1
 GONE_S = 10.0
@@ -58,7 +59,11 @@ class Service:
 
     @property
     def serving(self) -> list[int]:
-        return [pid for pid in self.everything[1:] if b"antiphon.web.serve" in _read(pid, "cmdline")]
+        return [pid for pid in self.everything[1:] if name(pid) == SERVING_PROCESS]
+
+    @property
+    def fork_server(self) -> list[int]:
+        return [pid for pid in self.everything[1:] if name(pid) == FORK_SERVER]
 
     def stage(self, name: str) -> list[int]:
         """The process that writes that stage's diagnostics."""
@@ -67,15 +72,15 @@ class Service:
     @property
     def admin(self) -> list[int]:
         """thespian's: the launcher's child that serves nobody."""
-        serving = set(self.serving)
-        return [pid for one in self.launcher for pid in _children(one) if pid not in serving]
+        others = {*self.serving, *self.fork_server}
+        return [pid for one in self.launcher for pid in _children(one) if pid not in others]
 
     def marked(self) -> list[int]:
         """Whatever lives and was ever started for it."""
         mark, found = self._mark.encode(), []
-        for name in os.listdir("/proc"):
-            if name.isdecimal() and mark in _read(int(name), "environ"):
-                found.append(int(name))
+        for entry in os.listdir("/proc"):
+            if entry.isdecimal() and mark in _read(int(entry), "environ"):
+                found.append(int(entry))
         return found
 
     # --- keeping it up ------------------------------------------------------------------------------------
@@ -91,13 +96,13 @@ class Service:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.starts += 1
-        name, _, value = self._mark.partition("=")
+        variable, _, value = self._mark.partition("=")
         return subprocess.Popen(
             self._command,
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,
-            env={**os.environ, name: value},
+            env={**os.environ, variable: value},
         )
 
     def _keep(self) -> None:

@@ -93,6 +93,7 @@ TROUBLES = (
     Trouble("stage killed", _killing("stage"), kills=True, by_gap=True),
     Trouble("stage and serving process killed", _killing("stage", "serving process"), kills=True),
     Trouble("voice detector killed", _killing("detector"), kills=True, by_gap=True),
+    Trouble("fork server and serving process killed", _killing("fork server", "serving process"), kills=True),
     Trouble("Admin killed", _killing("admin"), kills=True),
     Trouble("launcher killed", _killing("launcher"), kills=True),
     Trouble("launcher and serving process killed", _killing("launcher", "serving process"), kills=True),
@@ -121,6 +122,8 @@ def _pids(field: Field, whom: str) -> list[int]:
             return service.stage("model")
         case "detector":
             return service.stage("voice")
+        case "fork server":
+            return service.fork_server
         case "admin":
             return service.admin
         case "launcher":

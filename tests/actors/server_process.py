@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 from antiphon.actors.link.codec import Hello, message_decoder
 from antiphon.actors.processes import loopback
+from antiphon.actors.processes.fork_server import FORK_SERVER, SERVING_PROCESS
+from bench.processes import name
 
 T = TypeVar("T")
 
@@ -95,9 +97,15 @@ class ServerProcess:
 
     @property
     def admin_pid(self) -> int:
-        """The launcher's other child: the kernel gave it the daemonised Admin."""
+        """The kernel gave the launcher the daemonised Admin, and it is no serving process."""
         below = loopback.descendants(self.launcher.pid)
-        return next(pid for pid in below if pid != self.serving_pid and _parent(pid) == self.launcher.pid)
+        children = [pid for pid in below if _parent(pid) == self.launcher.pid]
+        return next(pid for pid in children if name(pid) not in (FORK_SERVER, SERVING_PROCESS))
+
+    @property
+    def fork_server_pid(self) -> int:
+        below = loopback.descendants(self.launcher.pid)
+        return next(pid for pid in below if name(pid) == FORK_SERVER)
 
     def all_gone(self) -> bool:
         self.launcher.poll()

@@ -8,12 +8,13 @@ import os
 import socket
 import sys
 
-from antiphon.actors.processes.lifeline import end_with_launcher, serving_plan
+from antiphon.actors.processes.fork_server import serving_plan
+from antiphon.actors.processes.lifeline import end_with_launcher
 
 if __name__ == "__main__":
+    plan = serving_plan()
     if sys.argv[1:] == ["fails"]:
         sys.exit(7)
-    plan = serving_plan()
     end_with_launcher(plan.lifeline_fd, lambda: None)
     answer = json.dumps({"pid": os.getpid(), "stages": plan.stages, "settings": plan.settings})
     with socket.socket(fileno=plan.listen_fd) as listening:

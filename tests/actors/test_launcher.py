@@ -33,12 +33,18 @@ def server(port: int, tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 @pytest.mark.parametrize(
-    "killed", [("launcher",), ("launcher", "serving"), ("admin",), ("admin", "launcher")]
+    "killed",
+    [("launcher",), ("launcher", "serving"), ("launcher", "forks"), ("admin",), ("admin", "launcher")],
 )
 def test_whatever_is_killed_nothing_is_left_and_the_next_start_works(
     server: ServerProcess, killed: tuple[str, ...], port: int, tmp_path: Path
 ) -> None:
-    pids = {"launcher": server.launcher.pid, "serving": server.serving_pid, "admin": server.admin_pid}
+    pids = {
+        "launcher": server.launcher.pid,
+        "serving": server.serving_pid,
+        "forks": server.fork_server_pid,
+        "admin": server.admin_pid,
+    }
     for name in killed:
         os.kill(pids[name], signal.SIGKILL)
 
