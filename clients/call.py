@@ -26,7 +26,7 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_socket
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.http11 import Response
 
 from .exchange import Event, Exchange
@@ -78,7 +78,7 @@ async def connect(
         )
     except InvalidStatus as refused:
         raise _refusal(refused.response) from refused
-    except (OSError, InvalidURI, InvalidHandshake, TimeoutError) as error:
+    except (OSError, WebSocketException, TimeoutError, EOFError) as error:
         raise CallRefused("unreachable", f"cannot connect to {url}: {error}") from error
     try:
         call = Call(socket)

@@ -1,4 +1,4 @@
-"""The serving process. `python -m antiphon.web.serve` forks one when the launcher asks (fork_server.py)."""
+"""The serving process: imported once, by the fork server, and run in each copy of it (fork_server.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import uvicorn
 import uvloop
 from litestar import Litestar
 
-from antiphon.actors.processes.fork_server import serving_plan
 from antiphon.actors.processes.lifeline import ServingPlan, end_with_launcher
 from antiphon.events.segments.descriptors import raise_descriptor_limit
 
@@ -47,9 +46,11 @@ class Announced(uvicorn.Server):
             sys.stderr.flush()
 
 
-def main() -> None:
-    Litestar([])  # it imports a good deal only when there is an application: here once, and not in each
-    plan = serving_plan()
+Litestar([])  # it imports a good deal only when there is an application: here once, and not in each process
+
+
+def serve(plan: ServingPlan) -> None:
+    """Answer clients until told to stop."""
     settings = msgspec.convert(plan.settings, Settings)
     logs.configure(settings.log_level)
     before, now = raise_descriptor_limit()
@@ -72,7 +73,3 @@ def main() -> None:
     server = Announced(config, settings, plan, "http" if secured is None else "https")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(server.serve(sockets=[listening]))
-
-
-if __name__ == "__main__":
-    main()

@@ -66,6 +66,8 @@ class Times(Struct):
     times: int = 0
     again: list[float] = field(default_factory=list)
     """Seconds until a client that it had cut off heard something again."""
+    among_others: list[float] = field(default_factory=list)
+    """The same where another trouble came right before it: they are those of the two of them."""
 
 
 class Silent(Exception):
@@ -166,7 +168,7 @@ class Run:
 
     async def _trouble(self, field: Field) -> None:
         """Until there were kills enough, or the sessions have lasted long enough."""
-        until = time.monotonic() + SESSION_S
+        until, alone = time.monotonic() + SESSION_S, True
         while True:
             for trouble in self._rng.sample(self._chosen, len(self._chosen)):
                 began = time.monotonic()
@@ -176,19 +178,23 @@ class Run:
                 if self._wanted and self._rng.random() < TOGETHER:
                     click.echo(f"{self.kills:4} {trouble.name}, and at the same time:", err=True)
                     await asyncio.sleep(self._rng.uniform(0, 0.3))
+                    alone = False
                     continue
                 await _settled(field.callers)
-                self._note(trouble, field, began)
+                self._note(trouble, field, began, alone=alone)
+                alone = True
                 click.echo(f"{self.kills:4} {trouble.name}, {time.monotonic() - began:.2f} s", err=True)
                 await asyncio.sleep(self._rng.uniform(*PAUSE_S))
             if self.kills >= self._wanted or time.monotonic() > until:
                 return
 
-    def _note(self, trouble: Trouble, field: Field, began: float) -> None:
+    def _note(self, trouble: Trouble, field: Field, began: float, *, alone: bool) -> None:
+        times = self.times[trouble.name]
+        noted = times.again if alone else times.among_others
         for caller in field.callers:
             cut_off = [end - began for start, end in caller.gaps if end > began]
             if cut_off and (trouble.by_gap or any(at >= began for at in caller.losses)):
-                self.times[trouble.name].again.append(max(cut_off))
+                noted.append(max(cut_off))
 
     async def _hang_up(self, caller: Caller) -> None:
         try:
@@ -252,15 +258,21 @@ def summary(run: Run, *, targets: bool) -> list[Figure]:
     return figures
 
 
+def _shown(seconds: list[float], share: float) -> str:
+    return f"{quantile(seconds, share):.2f}" if seconds else ""
+
+
 def show_times(times: dict[str, Times]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("trouble", no_wrap=True)
-    for name in ("times", "cut off", "s to the next word: p50", "p95", "most"):
+    columns = ("times", "cut off", "s to the next word: p50", "p95", "most", "behind another: p50", "p95")
+    for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for one in times.values():
-        shown = [f"{value:.2f}" for share in (0.5, 0.95, 1.0) if (value := quantile(one.again, share))]
-        table.add_row(one.name, str(one.times), str(len(one.again)), *shown)
-    Console(width=110).print(table)
+        alone = [_shown(one.again, share) for share in (0.5, 0.95, 1.0)]
+        behind = [_shown(one.among_others, share) for share in (0.5, 0.95)]
+        table.add_row(one.name, str(one.times), str(len(one.again)), *alone, *behind)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

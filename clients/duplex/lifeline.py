@@ -161,8 +161,10 @@ class Lifeline:
 
     def _ran(self, running: asyncio.Task[None]) -> None:
         """Whatever ends the connection ends the session for its client, a mistake of this module, too."""
-        if not running.cancelled() and running.exception() is not None:
-            self._end(DuplexConnectionError(f"the client failed: {running.exception()!r}"))
+        if not running.cancelled() and (mistake := running.exception()) is not None:
+            failure = DuplexConnectionError(f"the client failed: {mistake!r}")
+            failure.__cause__ = mistake
+            self._end(failure)
 
     async def _attached(self, socket: Socket) -> Lost | None:
         """Until the connection ends; None: the session has ended with it."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.http11 import Response
 
 from .address import is_loopback
@@ -53,7 +53,7 @@ def opener(*, api_key: str | None, tls: ssl.SSLContext | None, timeout_s: float)
             )
         except InvalidStatus as refused:
             raise _refusal(refused.response) from refused
-        except (OSError, InvalidURI, InvalidHandshake, TimeoutError, EOFError) as error:
+        except (OSError, WebSocketException, TimeoutError, EOFError) as error:
             raise DuplexConnectionError(f"no connection to {_place(url)}: {error}") from error
 
     return open_socket

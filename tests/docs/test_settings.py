@@ -21,7 +21,7 @@ from antiphon.web.joyvl.settings import JoyVL
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = (ROOT / "docs" / "settings.md").read_text("utf-8")
 ROOMS = ("actors", "cli", "clients", "events", "examples", "media", "projections", "replay", "web")
-INTERNAL = {"ANTIPHON_PLAN_FD", "ANTIPHON_VLLM_OWNER"}
+INTERNAL = {"ANTIPHON_FORKS_FD", "ANTIPHON_VLLM_OWNER"}
 """What one process of the server tells another."""
 STAGES = {
     "cascade": ("cascade/settings.py", "CascadeSettings"),
