@@ -11,8 +11,9 @@ from typing import Any
 from antiphon.events.ids import Operation, Seq
 from antiphon.events.store import Log
 from antiphon.events.units import BYTES_PER_SAMPLE
-from antiphon.events.vocabulary import Config, InputAppended
+from antiphon.events.vocabulary import Config
 
+from .inputs import input_after, input_behind
 from .past import past
 from .session import commands, effects
 from .session.question import Line, Piece
@@ -152,26 +153,19 @@ class StagePort:
         if held is not None:
             return held
         parts: list[bytes] = []
-        for stored in self._log.read(state.id, incarnation=state.incarnation):
-            event = stored.event
-            if not isinstance(event, InputAppended) or stored.blob is None:
-                continue
-            begins, ends = event.until_sample - event.samples, event.until_sample
-            if ends <= start or begins >= until:
-                continue
-            pcm = self._log.read_blob(state.id, stored.blob, incarnation=state.incarnation)
+        for piece in input_after(self._log, state.id, state.incarnation, start, state.seq + 1):
+            begins, ends = piece.until_sample - piece.samples, piece.until_sample
+            if begins >= until:
+                break
+            pcm = self._log.read_blob(state.id, piece.blob, incarnation=state.incarnation)
             parts.append(pcm[2 * max(start - begins, 0) : 2 * (min(until, ends) - begins)])
         return b"".join(parts)
 
     def _hear_again(self, state: Session, again: effects.HearAgain) -> None:
-        for stored in self._log.read(state.id, incarnation=state.incarnation, stop=again.before):
-            event = stored.event
-            if not isinstance(event, InputAppended) or stored.blob is None:
-                continue
-            if (stored.seq if again.stage == "model" else event.until_sample) <= again.after:
-                continue
-            pcm = self._log.read_blob(state.id, stored.blob, incarnation=state.incarnation)
-            listen = contract.Listen(again.fence, Operation(stored.seq), event.until_sample, pcm)
+        had_back = input_behind if again.stage == "model" else input_after
+        for piece in had_back(self._log, state.id, state.incarnation, again.after, again.before):
+            pcm = self._log.read_blob(state.id, piece.blob, incarnation=state.incarnation)
+            listen = contract.Listen(again.fence, Operation(piece.seq), piece.until_sample, pcm)
             self._send(again.stage, listen)
 
 
