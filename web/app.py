@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -123,7 +125,8 @@ class Server:
 
     def tending(self) -> list[asyncio.Task[None]]:
         """What runs as long as the process does."""
-        works = [self.metrics.watch_loop(), beat(self._plan.pulse_fd)]
+        leave = partial(signal.raise_signal, signal.SIGTERM)
+        works = [self.metrics.watch_loop(), beat(self._plan.pulse_fd, leave)]
         if self._plan.worker == 0:
             works += [self.janitor.run(), self.reaper.run()]
         return [asyncio.create_task(work) for work in works]

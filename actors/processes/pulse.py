@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 EVERY_S = 0.5
@@ -17,11 +18,19 @@ BEAT, BUSY = b".", b"~"
 """A loop goes round; and one whose process is at something that may keep it from that for long."""
 
 
-async def beat(fd: int) -> None:
-    """Until cancelled. A launcher that does not read is none of our business."""
+async def beat(fd: int, given_up: Callable[[], object]) -> None:
+    """Until cancelled, or until nobody can feel it any more; then `given_up` is called.
+
+    A launcher that does not read is none of our business. One that has closed its end has another process in
+    our place: it has never learned that we were forked, because the fork server died just then.
+    """
     os.set_blocking(fd, False)
     while True:
-        _write(fd, BEAT)
+        try:
+            _write(fd, BEAT)
+        except BrokenPipeError:
+            given_up()
+            return
         await asyncio.sleep(EVERY_S)
 
 
@@ -37,11 +46,12 @@ class Beating:
         now = time.monotonic()
         if now >= self._due or busy != self._busy:
             self._due, self._busy = now + EVERY_S, busy
-            _write(self._fd, BUSY if busy else BEAT)
+            with contextlib.suppress(BrokenPipeError):
+                _write(self._fd, BUSY if busy else BEAT)
 
 
 def _write(fd: int, what: bytes) -> None:
-    with contextlib.suppress(BlockingIOError, BrokenPipeError):
+    with contextlib.suppress(BlockingIOError):
         os.write(fd, what)
 
 

@@ -22,6 +22,7 @@ from antiphon.actors.processes.fork_server import (
     adopt_orphans,
 )
 from antiphon.actors.processes.lifeline import ServingPlan
+from antiphon.actors.processes.pulse import Pulse, beat
 from antiphon.actors.processes.workers import MOST_FAILURES, Worker, Workers
 from bench.processes import name
 
@@ -175,3 +176,13 @@ def test_who_fails_again_and_again_is_given_up_with_how_it_ended(does: str, how:
     with pytest.raises(LaunchError, match=f"failures, and the last time {how}"):
         eventually(lambda: keeping.turn(), within_s=60, what="it is given up")
     keeping.end()
+
+
+async def test_a_process_that_the_launcher_does_not_know_of_leaves() -> None:
+    """Its fork server died before it could say that it had forked: another has been asked for in its place."""
+    pulse, beating = Pulse.inherited()
+    pulse.close()
+    left: list[bool] = []
+    await beat(beating, lambda: left.append(True))
+    os.close(beating)
+    assert left == [True]
