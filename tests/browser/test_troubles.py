@@ -123,7 +123,8 @@ def test_a_connection_that_is_lost_for_good_is_seen(quiet_page: Page, code: int,
 
 def test_a_server_with_keys_asks_for_one_and_keeps_it_in_the_tab(tmp_path: Path, silence: Path) -> None:
     with (
-        running(tmp_path / "data", env={"ANTIPHON_KEYS": "a-key-of-ours"}) as server,
+        # Of the echo, which answers silence too, a page that listens is seen for a moment only.
+        running(tmp_path / "data", stage="scripted", env={"ANTIPHON_KEYS": "a-key-of-ours"}) as server,
         chromium(microphone=silence) as context,
     ):
         page = Watched(context, server.base).page
