@@ -181,10 +181,12 @@ class ForkServer:
         status, served, asked = self._process.wait(), self._imported, list(self._asked.values())
         self._process = None
         self._asked.clear()
+        _log().error("fork_server.ended", reason=ending(status), imported=served)
         if served:
-            _log().error("fork_server.ended", reason=ending(status))
-            with contextlib.suppress(OSError):
+            try:
                 self._begin()
+            except OSError as error:
+                _log().error("fork_server.not_started", reason=error.strerror)
         for parent, _ in asked:
             parent.stillborn(f"what was to fork it ended {ending(status)}")
 
@@ -218,7 +220,10 @@ def serving_plan() -> ServingPlan:
         gc.freeze()  # a collection in a serving process would otherwise write to, and so copy, all of it
         _tell(launcher, _Imported())
         while True:
-            asked, received, _, _ = socket.recv_fds(launcher, 16, 5)
+            try:
+                asked, received, _, _ = socket.recv_fds(launcher, 16, 5)
+            except ConnectionResetError:  # it has hung up without having read what it was told
+                sys.exit(0)
             if not asked:
                 sys.exit(0)
             written, *descriptors = received

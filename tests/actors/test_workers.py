@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import selectors
 import signal
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -186,3 +189,18 @@ async def test_a_process_that_the_launcher_does_not_know_of_leaves() -> None:
     await beat(beating, lambda: left.append(True))
     os.close(beating)
     assert left == [True]
+
+
+def test_a_fork_server_whose_launcher_is_gone_ends_without_a_word() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        forks = subprocess.Popen(
+            [sys.executable, "-c", BEATS],
+            pass_fds=(theirs.fileno(),),
+            env={**os.environ, "ANTIPHON_FORKS_FD": str(theirs.fileno())},
+            stderr=subprocess.PIPE,
+        )
+    with ours:
+        assert select.select([ours], [], [], 20)[0]  # it has imported everything, and says so to nobody
+    assert forks.communicate(timeout=20)[1] == b""
+    assert forks.returncode == 0
